@@ -11,7 +11,7 @@
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         if ((call) != BRAID_OK) {                                                                  \
-            fprintf(stderr, "%s: %s\n", #call, braid_error_message());                             \
+            fprintf(stderr, "%s: %s\n", #call, braid_error_get_message());                         \
             exit(EXIT_FAILURE);                                                                    \
         }                                                                                          \
     } while (0)

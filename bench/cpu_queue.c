@@ -35,8 +35,8 @@ static braid_exec *make_exec(braid_device *device, uint32_t num_nodes, braid_exe
     braid_exec *exec;
     plan_check(braid_graph_create(&graph));
     for (uint32_t i = 0; i < num_nodes; i++) {
-        const braid_node after[2] = { braid_graph_node(graph, i - 2),
-                                      braid_graph_node(graph, i - 1) };
+        const braid_node after[2] = { braid_graph_get_node(graph, i - 2),
+                                      braid_graph_get_node(graph, i - 1) };
         const uint64_t address = i;
         const braid_kernel_node node = {
             .node = { .cost_ns = 1, .after = after, .num_after = i < 2 ? 0 : 1 + (i % 16 == 0) },

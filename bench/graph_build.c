@@ -29,7 +29,7 @@ static void check(braid_status status)
 {
     if (status == BRAID_OK)
         return;
-    fprintf(stderr, "%s\n", braid_error_message());
+    fprintf(stderr, "%s\n", braid_error_get_message());
     exit(1);
 }
 
@@ -49,7 +49,7 @@ static void add_nodes(braid_graph *graph)
         braid_node after[edges_a_node];
         uint32_t num_after = i ? edges_a_node : 0;
         for (uint32_t k = 0; k < num_after; k++)
-            after[k] = braid_graph_node(graph, pick(&state, i));
+            after[k] = braid_graph_get_node(graph, pick(&state, i));
         braid_kernel_node launch = { .kernel = &kernel,
                                      .grid = { 64, 1, 1 },
                                      .block = { 32, 1, 1 },

@@ -33,7 +33,7 @@ static void run(struct depths *depths, int way, uint32_t depth, int turn)
     struct mpm_run run;
     braid_stream *stream;
     const braid_exec_options options = { .mode = ways[way].mode,
-                                         .frames = depth,
+                                         .frames_in_flight = depth,
                                          .when_full = BRAID_FULL_WAITS };
     CHECK(braid_stream_create(depths->device, NULL, &stream));
     if (!mpm_run_init(&run, ways[way].name, depths->device, &depths->scene, NULL, &options, 1))
@@ -81,7 +81,7 @@ static uint64_t find_chain_ns(const braid_graph *graph, uint32_t num_frames)
     braid_schedule *schedule;
     CHECK(braid_unroll_frames(graph, num_frames, &frames));
     for (uint32_t i = 0; i < num_frames * num_nodes; i++)
-        CHECK(braid_graph_set_cost(frames, braid_graph_node(frames, i),
+        CHECK(braid_graph_set_cost(frames, braid_graph_get_node(frames, i),
                                    graph_nodes(graph)[i % num_nodes].cost_ns));
     CHECK(braid_schedule_create(frames, &options, &schedule));
     braid_schedule_get_info(schedule, &info);

@@ -135,7 +135,7 @@ static struct with_braid open_braid(uint32_t num_workers, uint32_t frames, braid
     pipeline_fill_graph(braid.graph, frames, braid.in, braid.out);
     CHECK(braid_stream_create(braid.device, NULL, &braid.stream));
     const braid_exec_options options = { .mode = mode,
-                                         .frames = frames,
+                                         .frames_in_flight = frames,
                                          .when_full = BRAID_FULL_QUEUES };
     CHECK(braid_exec_create(braid.device, braid.graph, &options, &braid.exec));
     return braid;

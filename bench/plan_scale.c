@@ -56,11 +56,11 @@ static void measure(const struct shape *shape, uint32_t num_nodes)
     plan_check(braid_schedule_verify(schedule, graph));
     double proven = plan_cpu_seconds(), peak = peak_gigabytes();
     size_t num_edges = graph->edges.num;
-    double parts = (double)(braid_graph_num_nodes(graph) + num_edges);
+    double parts = (double)(braid_graph_get_num_nodes(graph) + num_edges);
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
     printf("| %-22s | %8zu | %8zu | %6.2f | %6.2f | %5.0f | %6.2f | %5.2f | %8llu |\n", shape->name,
-           braid_graph_num_nodes(graph), num_edges, wall, planned - start,
+           braid_graph_get_num_nodes(graph), num_edges, wall, planned - start,
            (planned - start) * 1e9 / parts, proven - planned, peak,
            (unsigned long long)info.num_waits);
     fflush(stdout);

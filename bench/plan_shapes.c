@@ -10,7 +10,7 @@ void plan_check(braid_status status)
 {
     if (status == BRAID_OK)
         return;
-    fprintf(stderr, "%s\n", braid_error_message());
+    fprintf(stderr, "%s\n", braid_error_get_message());
     exit(1);
 }
 
@@ -57,7 +57,7 @@ braid_graph *plan_random_graph(uint32_t num_nodes, uint32_t reach)
         braid_node after[4];
         uint32_t range = i < reach ? i : reach;
         for (int k = 0; k < 4 && range; k++)
-            after[k] = braid_graph_node(graph, i - 1 - (uint32_t)(next_random(&state) % range));
+            after[k] = braid_graph_get_node(graph, i - 1 - (uint32_t)(next_random(&state) % range));
         add_node(graph, 1000 + next_random(&state) % 1000, after, range ? 4 : 0);
     }
     return graph;
@@ -73,10 +73,10 @@ static void add_task(braid_graph *graph, uint32_t *writer, uint64_t cost_ns, uin
     for (int i = 0; i < 3; i++) {
         bool seen = (i > 0 && tiles[i] == tile) || (i == 2 && also_read == read);
         if (!seen && writer[tiles[i]] != UINT32_MAX)
-            after[num++] = braid_graph_node(graph, writer[tiles[i]]);
+            after[num++] = braid_graph_get_node(graph, writer[tiles[i]]);
     }
     add_node(graph, cost_ns, after, num);
-    writer[tile] = (uint32_t)braid_graph_num_nodes(graph) - 1;
+    writer[tile] = (uint32_t)braid_graph_get_num_nodes(graph) - 1;
 }
 
 braid_graph *plan_cholesky_graph(uint32_t num_nodes)

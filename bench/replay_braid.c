@@ -14,7 +14,7 @@ void replay_check(braid_status status)
 {
     if (status == BRAID_OK)
         return;
-    fprintf(stderr, "braid: %s\n", braid_error_message());
+    fprintf(stderr, "braid: %s\n", braid_error_get_message());
     exit(1);
 }
 
@@ -35,7 +35,7 @@ braid_graph *replay_graph_create(const struct replay_shape *shape, const struct 
         braid_node after[REPLAY_MOST_BEFORE];
         size_t num_after = 0;
         for (uint32_t k = shape->first_edge[i]; k < shape->first_edge[i + 1]; k++)
-            after[num_after++] = braid_graph_node(graph, shape->edges[k]);
+            after[num_after++] = braid_graph_get_node(graph, shape->edges[k]);
         braid_kernel_node launch = { .kernel = &node_kernel,
                                      .grid = { 1, 1, 1 },
                                      .block = { 1, 1, 1 },
@@ -76,7 +76,7 @@ static void *create_streams(const struct replay_shape *shape, const struct repla
 static void *create_timed(const struct replay_shape *shape, const struct replay_body *body,
                           uint32_t num_workers)
 {
-    return create_with(shape, body, num_workers, &(braid_exec_options){ .profile = 16 });
+    return create_with(shape, body, num_workers, &(braid_exec_options){ .frames_kept = 16 });
 }
 
 static void play(void *user)

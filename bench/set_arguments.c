@@ -11,7 +11,7 @@
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         if ((call) != BRAID_OK) {                                                                  \
-            fprintf(stderr, "%s: %s\n", #call, braid_error_message());                             \
+            fprintf(stderr, "%s: %s\n", #call, braid_error_get_message());                         \
             exit(EXIT_FAILURE);                                                                    \
         }                                                                                          \
     } while (0)
@@ -64,7 +64,7 @@ static uint64_t now_ns(void)
 static void set(const struct setup *setup, braid_exec *exec, bool by_parameter, uint32_t value)
 {
     if (by_parameter)
-        CHECK(braid_exec_set_param(exec, setup->parameter, &value));
+        CHECK(braid_exec_set_parameter(exec, setup->parameter, &value));
     for (int i = 0; !by_parameter && i < NUM_NODES; i++)
         CHECK(braid_exec_set_arg(exec, setup->nodes[i], 0, BRAID_ARG(value)));
 }
@@ -86,7 +86,7 @@ static void measure(braid_device *device, const struct setup *setup, braid_exec_
 {
     static uint64_t set_ns[MOST_FRAMES], both_ns[MOST_FRAMES];
     const braid_exec_options options = { .mode = mode,
-                                         .frames = depth,
+                                         .frames_in_flight = depth,
                                          .islands = BRAID_ISLANDS_NEVER };
     braid_exec *exec;
     CHECK(braid_exec_create(device, setup->graph, &options, &exec));

@@ -27,7 +27,7 @@ void tuned_check(braid_status status)
 {
     if (status == BRAID_OK)
         return;
-    fprintf(stderr, "braid: %s\n", braid_error_message());
+    fprintf(stderr, "braid: %s\n", braid_error_get_message());
     exit(1);
 }
 
@@ -52,13 +52,13 @@ double *tuned_mirror(const struct tuned_memory *memory, const double *at)
 void tuned_upload(const struct tuned_memory *memory)
 {
     tuned_check(braid_stream_copy(memory->device, NULL, memory->at, memory->mirror, memory->bytes));
-    tuned_check(braid_stream_synchronize(memory->device, NULL));
+    tuned_check(braid_stream_wait(memory->device, NULL));
 }
 
 void tuned_download(const struct tuned_memory *memory)
 {
     tuned_check(braid_stream_copy(memory->device, NULL, memory->mirror, memory->at, memory->bytes));
-    tuned_check(braid_stream_synchronize(memory->device, NULL));
+    tuned_check(braid_stream_wait(memory->device, NULL));
 }
 
 void tuned_multiply(const struct tuned_product *p)
@@ -82,17 +82,17 @@ static void make_exec(struct row *row, const char *name, braid_device *device,
     braid_schedule_info info;
     row->name = name;
     tuned_check(braid_exec_create(device, graph, options, &row->exec));
-    braid_schedule_get_info(braid_exec_schedule(row->exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(row->exec), &info);
     row->num_lanes = info.num_lanes;
 }
 
-static void print_trial(void *user, const braid_tune_trial *trial)
+static void print_trial(const braid_tune_trial *trial, void *user)
 {
     const char *name = user;
     fprintf(stderr, "%s: %s%s: planned %.1f, median %.1f, least %.1f us, %u frames%s\n", name,
             trial->is_best ? "* " : "", trial->name, (double)trial->planned_ns / 1e3,
             (double)trial->frame.median_ns / 1e3, (double)trial->frame.least_ns / 1e3,
-            trial->num_frames, trial->was_dropped ? ", dropped" : "");
+            trial->frames_timed, trial->was_dropped ? ", dropped" : "");
 }
 
 // The graph has no costs before, and measured ones afterwards. On a GPU one lane is one stream, and
@@ -115,7 +115,7 @@ static void make_rows(struct row *rows, const struct tuned_graph *made, braid_de
     make_exec(&rows[AS_DECLARED], is_gpu ? "driver graph as declared" : "as declared", device,
               graph, &declared);
     make_exec(&rows[ONE_LANE], is_gpu ? "one stream" : "one lane", device, graph, &one);
-    tuned_check(braid_exec_tune(device, graph, &tuning, &way));
+    tuned_check(braid_graph_tune(graph, device, &tuning, &way));
     make_exec(&rows[MEASURED], "costs measured", device, graph, NULL);
     make_exec(&rows[TUNED], "tuned", device, graph, &way);
 }

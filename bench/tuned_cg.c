@@ -30,7 +30,7 @@ static void fill_start(const struct system *start)
     put(start, RESIDUAL, right);
     put(start, DIRECTION, right);
     put(start, SCALARS, &scalars);
-    tuned_check(braid_stream_synchronize(start->device, NULL));
+    tuned_check(braid_stream_wait(start->device, NULL));
 }
 
 static void add_start(braid_graph *graph, const struct system *start, const struct system *system,

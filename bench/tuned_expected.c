@@ -40,15 +40,16 @@ static bool measure_plan(const struct tuned_graph *made, const braid_exec_option
 static bool measure_costs(const struct tuned_graph *made)
 {
     return measure_plan(made,
-                        &(braid_exec_options){ .profile = KEPT,
+                        &(braid_exec_options){ .frames_kept = KEPT,
                                                .islands = BRAID_ISLANDS_NEVER,
                                                .plan = { .max_lanes = 1, .fixed_lanes = true } }) &&
-           measure_plan(made, &(braid_exec_options){ .profile = KEPT });
+           measure_plan(made, &(braid_exec_options){ .frames_kept = KEPT });
 }
 
 static void make_way(const struct tuned_graph *made, bool one_lane, struct way *way)
 {
-    braid_exec_options options = { .frames = made->frames, .when_full = BRAID_FULL_QUEUES };
+    braid_exec_options options = { .frames_in_flight = made->frames,
+                                   .when_full = BRAID_FULL_QUEUES };
     if (one_lane)
         options.plan = (braid_schedule_options){ .max_lanes = 1, .fixed_lanes = true };
     tuned_check(braid_exec_create(made->memory.device, made->graph, &options, &way->exec));
@@ -70,7 +71,7 @@ static void print_way(const struct tuned_graph *made, const char *name, struct w
 {
     braid_schedule_info plan;
     braid_exec_info info;
-    braid_schedule_get_info(braid_exec_schedule(way->exec), &plan);
+    braid_schedule_get_info(braid_exec_get_schedule(way->exec), &plan);
     braid_exec_get_info(way->exec, &info);
     qsort(way->times, TURNS, sizeof(way->times[0]), compare);
     double measured_us = way->times[TURNS / 2];
@@ -85,7 +86,7 @@ void tuned_print_expected(const struct tuned_graph *made)
     static const char *const names[NUM_WAYS] = { "as it comes", "one lane" };
     struct way ways[NUM_WAYS] = { 0 };
     if (!measure_costs(made)) {
-        printf("| %s | not measured: %s | | | | |\n", made->name, braid_error_message());
+        printf("| %s | not measured: %s | | | | |\n", made->name, braid_error_get_message());
         return;
     }
     for (int i = 0; i < NUM_WAYS; i++)

@@ -89,7 +89,7 @@ static void sum_nodes(const braid_exec *exec, const braid_timings *timings, doub
                       double *path_us)
 {
     braid_schedule_info info;
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     for (uint32_t i = 0; i < timings->num_nodes; i++)
         *all_us += (double)timings->nodes[i].time.median_ns / 1e3;
     for (uint32_t i = 0; i < info.num_critical; i++)
@@ -107,9 +107,9 @@ static void print_times(braid_exec *exec)
     }
     tuned_check(braid_exec_get_timings(exec, &timings));
     sum_nodes(exec, &timings, &all_us, &path_us);
-    size_t num = timings.num_frames;
+    size_t num = timings.frames_kept;
     for (size_t i = 0; i < num; i++)
-        add_gaps(&gaps, braid_exec_schedule(exec), timings.intervals + i * timings.num_nodes);
+        add_gaps(&gaps, braid_exec_get_schedule(exec), timings.intervals + i * timings.num_nodes);
     printf(" %.1f | %.1f | %.1f |", (double)timings.frame.median_ns / 1e3, all_us, path_us);
     for (int held = 0; held < NUM_HELD; held++)
         printf(" %.2f (%.0f) |", gaps.sum_us[held] / (double)(gaps.num[held] + !gaps.num[held]),
@@ -124,10 +124,10 @@ static void print_way(const struct tuned_graph *made, const struct way *way, uin
     options.plan.max_lanes = lanes;
     options.plan.fixed_lanes = lanes != 0;
     if (braid_exec_create(made->memory.device, made->graph, &options, &exec)) {
-        fprintf(stderr, "%s, %s: %s\n", made->name, way->name, braid_error_message());
+        fprintf(stderr, "%s, %s: %s\n", made->name, way->name, braid_error_get_message());
         return;
     }
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     double us = frame_us(exec);
     bool is_right = !made->is_right || made->is_right(made);
     double planned_us = (double)info.expected_ns / 1e3;
@@ -136,7 +136,7 @@ static void print_way(const struct tuned_graph *made, const struct way *way, uin
            (unsigned long long)info.num_waits, info.num_island_nodes, planned_us, us,
            us / planned_us);
     braid_exec_destroy(exec);
-    options.profile = KEPT;
+    options.frames_kept = KEPT;
     if (braid_exec_create(made->memory.device, made->graph, &options, &exec) == BRAID_OK) {
         print_times(exec);
         braid_exec_destroy(exec);
@@ -149,8 +149,8 @@ static void print_way(const struct tuned_graph *made, const struct way *way, uin
 static void measure_costs(const struct tuned_graph *made)
 {
     braid_exec_options way;
-    tuned_check(braid_exec_tune(made->memory.device, made->graph,
-                                &(braid_tune_options){ .budget_ns = 1 }, &way));
+    tuned_check(braid_graph_tune(made->graph, made->memory.device,
+                                 &(braid_tune_options){ .budget_ns = 1 }, &way));
 }
 
 void tuned_print_model(const struct tuned_graph *made)

@@ -31,8 +31,8 @@ struct tuned_graph tuned_mpm(braid_device *device)
     mpm_world_init(&mpm->world, device, &mpm->scene);
     mpm_frame_init(&mpm->frame, &mpm->world);
     braid_graph *graph = mpm->frame.graph;
-    for (uint32_t i = 0; i < braid_graph_num_nodes(graph); i++)
-        tuned_check(braid_graph_set_cost(graph, braid_graph_node(graph, i), 0));
+    for (uint32_t i = 0; i < braid_graph_get_num_nodes(graph); i++)
+        tuned_check(braid_graph_set_cost(graph, braid_graph_get_node(graph, i), 0));
     return (struct tuned_graph){ .name = "sparse_mpm",
                                  .graph = graph,
                                  .memory = tuned_allocate(device, sizeof(double)),

@@ -92,10 +92,10 @@ int main(int argc, char **argv)
     CHECK(braid_graph_create(&graph));
     braid_parameter parameter = add_nodes(graph, in, out);
     CHECK(braid_exec_create(device, graph, NULL, &exec));
-    write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
+    write_picture(braid_exec_get_schedule(exec), argc > 1 ? argv[1] : NULL);
     for (int frame = 0; frame < NUM_FRAMES; frame++) {
         int radius = frame % 8;
-        CHECK(braid_exec_set_param(exec, parameter, &radius));
+        CHECK(braid_exec_set_parameter(exec, parameter, &radius));
         CHECK(braid_exec_launch(exec, NULL));
     }
     CHECK(braid_exec_wait(exec));

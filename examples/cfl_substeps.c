@@ -99,7 +99,7 @@ int main(int argc, char **argv)
     CHECK(braid_graph_create(&graph));
     braid_node loop = add_frame(graph);
     CHECK(braid_exec_create(device, graph, NULL, &exec));
-    write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
+    write_picture(braid_exec_get_schedule(exec), argc > 1 ? argv[1] : NULL);
     for (int frame = 0; frame < NUM_FRAMES; frame++)
         CHECK(braid_exec_launch(exec, NULL));
     CHECK(braid_exec_wait(exec)); // the one time that the device is drained

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     CHECK(braid_graph_create(&graph));
     add_nodes(graph, a, b, &total, &nodes);
     CHECK(braid_exec_create(device, graph, NULL, &exec));
-    write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
+    write_picture(braid_exec_get_schedule(exec), argc > 1 ? argv[1] : NULL);
     run_frames(exec, &nodes, a, b);
     printf("total %.3f, in the middle %.3f\n", total, (double)a[NUM / 2]);
     bool right = total > 0.999 && total < 1.001 && a[NUM / 2] > 0.02f && a[NUM / 2] < 0.1f;

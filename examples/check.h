@@ -16,8 +16,8 @@ static inline void check_status(braid_status status, const char *call, const cha
 {
     if (status == BRAID_OK)
         return;
-    fprintf(stderr, "%s:%d: %s: %s (%s)\n", file, line, call, braid_error_message(),
-            braid_status_name(status));
+    fprintf(stderr, "%s:%d: %s: %s (%s)\n", file, line, call, braid_error_get_message(),
+            braid_status_get_name(status));
     exit(EXIT_FAILURE);
 }
 

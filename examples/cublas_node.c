@@ -39,7 +39,7 @@ static braid_status multiply(braid_device *device, braid_stream *stream, void *u
     const struct product *product = user;
     const struct cublas *cublas = product->cublas;
     const float one = 1, zero = 0;
-    if (cublas->set_stream(product->handle, braid_stream_handle(device, stream)) ||
+    if (cublas->set_stream(product->handle, braid_stream_get_handle(device, stream)) ||
         cublas->sgemm(product->handle, 0, 0, SIDE, SIDE, SIDE, &one, (const float *)product->a,
                       SIDE, (const float *)product->b, SIDE, &zero, (float *)product->to, SIDE))
         return BRAID_DEVICE_ERROR;
@@ -85,7 +85,7 @@ static float run(struct cuda_driver *driver, const struct cublas *cublas, braid_
     add_product(graph, "right", &products[1], buffers[2], buffers[0], buffers[0]);
     add_product(graph, "out", &products[2], buffers[3], buffers[1], buffers[2]);
     CHECK(braid_exec_create(device, graph, NULL, &exec));
-    write_picture(braid_exec_schedule(exec), picture);
+    write_picture(braid_exec_get_schedule(exec), picture);
     CHECK(braid_exec_launch(exec, NULL));
     CHECK(braid_exec_wait(exec));
     check_cuda(driver->memory_read(out, matrices[3], sizeof(out), NULL), "read");

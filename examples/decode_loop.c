@@ -87,7 +87,7 @@ static void decode(braid_exec *exec)
         struct position now = { i + 1, i / BLOCK + 1, i >= PROMPT, { NULL } };
         for (int layer = 0; layer < LAYERS; layer++)
             now.rows[layer] = caches[layer][i];
-        CHECK(braid_exec_set_param(exec, position, &now));
+        CHECK(braid_exec_set_parameter(exec, position, &now));
         CHECK(braid_exec_launch(exec, NULL));
     }
     CHECK(braid_exec_wait(exec));
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     CHECK(braid_graph_add_host_call(graph, &sampling, &node));
     use(node, BRAID_TARGET_ENABLED, 0, offsetof(struct position, samples), 4);
     CHECK(braid_exec_create(device, graph, NULL, &exec));
-    write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
+    write_picture(braid_exec_get_schedule(exec), argc > 1 ? argv[1] : NULL);
     decode(exec);
     printf("%d tokens, %g to %g\n", (int)(next - tokens), (double)tokens[0], (double)next[-1]);
     braid_exec_destroy(exec);

@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     add_sum(graph, "sum", buffers[3], buffers[1], buffers[2]);
 
     CHECK(braid_exec_create(device, graph, NULL, &exec)); // plans, once
-    write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
+    write_picture(braid_exec_get_schedule(exec), argc > 1 ? argv[1] : NULL);
     for (int frame = 0; frame < 100; frame++)
         CHECK(braid_exec_launch(exec, NULL)); // replays; does not wait
     CHECK(braid_exec_wait(exec));

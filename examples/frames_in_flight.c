@@ -96,7 +96,8 @@ int main(int argc, char **argv)
     CHECK(braid_stream_create(device, NULL, &stream)); // on the default stream frames take turns
     CHECK(braid_graph_create(&graph));
     add_nodes(graph);
-    CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .frames = DEPTH }, &exec));
+    CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .frames_in_flight = DEPTH },
+                            &exec));
     draw(graph, argc > 1 ? argv[1] : NULL);
     for (int frame = 0; frame < NUM_FRAMES; frame++)
         CHECK(braid_exec_launch(exec, stream));

@@ -89,7 +89,7 @@ def main():
     with braid.Exec(braid.Device("cuda"), graph) as frame:
         print(f"played as {frame.info.mode}: {frame.info.reason}")
         for value in (0.01, 0.02, 0.03):
-            frame.set_param(step, np.float32(value))
+            frame.set_parameter(step, np.float32(value))
             frame.launch(torch.cuda.current_stream())
             result = float(total)  # PyTorch waits for its stream, and so for the frame
             wanted = expected(value)

@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     CHECK(braid_graph_create(&graph));
     add_nodes(graph, kernels, memory);
     CHECK(braid_exec_create(device, graph, NULL, &exec));
-    write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
+    write_picture(braid_exec_get_schedule(exec), argc > 1 ? argv[1] : NULL);
 
     static float host[NUM];
     for (int i = 0; i < NUM; i++)

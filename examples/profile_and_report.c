@@ -49,7 +49,7 @@ static void print_times(braid_exec *exec)
 {
     braid_timings timings;
     CHECK(braid_exec_get_timings(exec, &timings));
-    printf("%u frames: %.1f us in the median\n", timings.num_frames,
+    printf("%u frames: %.1f us in the median\n", timings.frames_kept,
            (double)timings.frame.median_ns / 1e3);
     for (uint32_t i = 0; i < NUM_FILTERS; i++) {
         const braid_spread *took = &timings.nodes[i].time;
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     CHECK(braid_stream_fill(device, NULL, memory, 0, 4, NUM_FILTERS * NUM));
     braid_graph *graph = make_graph(memory);
 
-    CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .profile = 16 }, &exec));
+    CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .frames_kept = 16 }, &exec));
     CHECK(
         braid_exec_measure(exec, graph, 20)); // runs frames; the graph gets what they took as costs
     print_times(exec);

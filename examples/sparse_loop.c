@@ -99,9 +99,9 @@ int main(int argc, char **argv)
     loops[1] = add_loop(graph, "speed loop", the_list, mask, speed, speeds, 2.0f);
     CHECK(braid_exec_create(device, graph, NULL, &exec));
     char text[300];
-    CHECK(braid_schedule_explain(braid_exec_schedule(exec), loops, 2, text, sizeof(text)));
+    CHECK(braid_schedule_explain(braid_exec_get_schedule(exec), loops, 2, text, sizeof(text)));
     printf("%s\n", text);
-    write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
+    write_picture(braid_exec_get_schedule(exec), argc > 1 ? argv[1] : NULL);
     float expected = 0;
     for (int frame = 0; frame < 10; frame++) {
         for (int i = 0; i < NUM; i++)

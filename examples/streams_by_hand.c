@@ -46,15 +46,15 @@ int main(void)
     CHECK(braid_event_record(start, left));
     fill_half(device, left, numbers, 1, &left_done);
     fill_half(device, right, (uint32_t *)numbers + HALF, 2, &right_done);
-    CHECK(braid_stream_wait(both, left_done)); // nothing of this blocks the host
-    CHECK(braid_stream_wait(both, right_done));
+    CHECK(braid_stream_follow(both, left_done)); // nothing of this blocks the host
+    CHECK(braid_stream_follow(both, right_done));
     CHECK(braid_stream_copy(device, both, copy, numbers, 2 * HALF * sizeof(uint32_t)));
     CHECK(braid_event_record(end, both));
     CHECK(braid_stream_host_call(device, both, check_sum, copy));
-    CHECK(braid_stream_synchronize(device, both));
+    CHECK(braid_stream_wait(device, both));
 
     uint64_t elapsed_ns;
-    CHECK(braid_event_elapsed(start, end, &elapsed_ns));
+    CHECK(braid_event_get_elapsed(start, end, &elapsed_ns));
     printf("it took %.1f us\n", (double)elapsed_ns / 1e3);
 
     braid_event_destroy(start);

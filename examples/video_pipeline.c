@@ -105,8 +105,9 @@ int main(int argc, char **argv)
     CHECK(braid_stream_create(device, NULL, &stream));
     CHECK(braid_graph_create(&graph));
     add_nodes(graph, (void *[]){ &in[0], &in[1], &in[2] }, (void *[]){ &out[0], &out[1], &out[2] });
-    CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .frames = DEPTH }, &exec));
-    write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
+    CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .frames_in_flight = DEPTH },
+                            &exec));
+    write_picture(braid_exec_get_schedule(exec), argc > 1 ? argv[1] : NULL);
     for (int frame = 0; frame < NUM_FRAMES; frame++)
         CHECK(braid_exec_launch(exec, stream));
     CHECK(braid_exec_wait(exec));

@@ -36,7 +36,7 @@ static braid_status fill_last_half(braid_device *device, braid_stream *stream, v
 {
     struct program *program = user;
     int result = program->driver.memory_fill(program->to + NUM_WORDS * 2, 7, NUM_WORDS / 2,
-                                             braid_stream_handle(device, stream));
+                                             braid_stream_get_handle(device, stream));
     return result == 0 ? BRAID_OK : BRAID_DEVICE_ERROR;
 }
 
@@ -71,7 +71,7 @@ static void run_graph(struct program *program, braid_device *device, const char 
     CHECK(braid_graph_create(&graph));
     add_nodes(graph, program);
     CHECK(braid_exec_create(device, graph, NULL, &exec));
-    write_picture(braid_exec_schedule(exec), picture);
+    write_picture(braid_exec_get_schedule(exec), picture);
     CHECK(braid_exec_launch(exec, theirs)); // after what the program queued, before what it queues
     CHECK(braid_exec_wait(exec));
     braid_exec_destroy(exec);

@@ -24,11 +24,11 @@ extern "Python" braid_status braid_python_queue_call(braid_device *device, braid
 extern "Python" void braid_python_frame_end(uint64_t frame, void *user);
 extern "Python" void braid_python_deadline(uint64_t frame, const braid_running_node *nodes,
                                            size_t num_nodes, void *user);
-extern "Python" void braid_python_trial(void *user, const braid_tune_trial *trial);
-extern "Python" void braid_python_finding(void *user, const braid_audit_finding *finding);
+extern "Python" void braid_python_trial(const braid_tune_trial *trial, void *user);
+extern "Python" void braid_python_finding(const braid_audit_finding *finding, void *user);
 void braid_python_fill_8(const braid_blocks *blocks, void *const *args);
-extern "Python" void braid_python_progress(void *user, uint64_t used_ns, uint64_t total_ns);
-extern "Python" void braid_python_log(void *user, braid_status status, const char *message);
+extern "Python" void braid_python_progress(uint64_t used_ns, uint64_t total_ns, void *user);
+extern "Python" void braid_python_log(braid_status status, const char *message, void *user);
 """
 PRELUDE = """
 #include <braid/braid.h>

@@ -256,7 +256,7 @@ static void report_waits(const struct waits *waits, const braid_audit_options *o
              "made",
              (unsigned long long)finding.num, (unsigned long long)waits->num,
              waits->num == 1 ? "" : "s");
-    options->report(options->user, &finding);
+    options->report(&finding, options->user);
 }
 
 // ---- the report ----
@@ -290,7 +290,7 @@ static const struct audit_way *find_way(const struct backend *backend)
 static braid_status check(const braid_device *device, const braid_graph *graph,
                           const size_t *out_num_findings)
 {
-    static const char function[] = "braid_exec_audit";
+    static const char function[] = "braid_graph_audit";
     if (!device || !graph || !out_num_findings)
         return braid_error_null(function, !device  ? "device"
                                           : !graph ? "graph"
@@ -306,8 +306,8 @@ static braid_status check(const braid_device *device, const braid_graph *graph,
     return status;
 }
 
-braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
-                              const braid_audit_options *options, size_t *out_num_findings)
+braid_status braid_graph_audit(const braid_graph *graph, braid_device *device,
+                               const braid_audit_options *options, size_t *out_num_findings)
 {
     braid_status status = check(device, graph, out_num_findings);
     if (status)

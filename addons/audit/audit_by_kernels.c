@@ -62,7 +62,7 @@ static braid_status load(const struct by_kernels *way, const struct backend_laun
                                        launch->arg_bytes, launch->num_args, &audited->loaded);
     bool cannot = status == BRAID_UNSUPPORTED;
     if (cannot)
-        audited->reason = strdup(braid_error_message());
+        audited->reason = strdup(braid_error_get_message());
     braid_error_end_attempt(&attempt, cannot ? BRAID_OK : status);
     if (cannot && !audited->reason)
         return braid_error_no_memory("an audit");

@@ -214,7 +214,7 @@ static braid_status make_scope(struct scopes *scopes, uint32_t index)
     struct scope *scope = &scopes->items[index];
     if (scope->num > AUDIT_MOST_ELEMENTS)
         return braid_error(BRAID_UNSUPPORTED,
-                           "braid_exec_audit: orders of %u nodes, and %d are the most", scope->num,
+                           "braid_graph_audit: orders of %u nodes, and %d are the most", scope->num,
                            AUDIT_MOST_ELEMENTS);
     braid_status status = braid_audit_poset_create(scope->num, &scope->poset);
     if (status)

@@ -32,7 +32,7 @@ braid_status braid_audit_pages_list(audit_take_mapping *take, void *context)
 {
     FILE *file = fopen("/proc/self/maps", "r");
     if (!file)
-        return braid_error(BRAID_IO_ERROR, "braid_exec_audit: cannot read /proc/self/maps: %s",
+        return braid_error(BRAID_IO_ERROR, "braid_graph_audit: cannot read /proc/self/maps: %s",
                            strerror(errno));
     braid_status status = BRAID_OK;
     struct audit_mapping found;

@@ -51,7 +51,7 @@ static braid_status await(const struct audit_reach *reach, const struct backend_
         backend->ops->stream_synchronize(backend, device_backend_stream(reach->stream));
     if (status && task->node != BACKEND_NO_NODE)
         braid_error(status, "node %s: %s", braid_node_text(task->node, task->name).text,
-                    braid_error_message());
+                    braid_error_get_message());
     braid_error_end_attempt(&attempt, queued ? BRAID_OK : status);
     return queued ? queued : status;
 }

@@ -125,7 +125,7 @@ braid_status braid_audit_state_create(const braid_graph *graph, const struct aud
         state.copies = braid_allocate_zeroed(state.bytes, last + 1);
     if (!status && !state.copies)
         status = braid_error(BRAID_NO_MEMORY,
-                             "braid_exec_audit: copies of all buffers take %u * %llu bytes",
+                             "braid_graph_audit: copies of all buffers take %u * %llu bytes",
                              last + 1U, (unsigned long long)state.bytes);
     if (!status)
         status = braid_audit_state_keep(&state, AUDIT_START);

@@ -504,7 +504,7 @@ void braid_audit_unlock(void)
 braid_status braid_audit_start(struct audit *audit)
 {
     if (!CAN_STEP)
-        return braid_error(BRAID_UNSUPPORTED, "braid_exec_audit: it needs Linux on x86-64");
+        return braid_error(BRAID_UNSUPPORTED, "braid_graph_audit: it needs Linux on x86-64");
     const stack_t stack = { .ss_sp = audit->stack, .ss_size = sizeof(audit->stack) };
     atomic_store(&shared.running, audit);
     block_signals(audit);
@@ -521,7 +521,7 @@ braid_status braid_audit_start(struct audit *audit)
         return BRAID_OK;
     braid_audit_stop(audit);
     return braid_error(BRAID_UNSUPPORTED,
-                       "braid_exec_audit: the system does not protect the pages of all buffers");
+                       "braid_graph_audit: the system does not protect the pages of all buffers");
 }
 
 void braid_audit_stop(struct audit *audit)

@@ -271,7 +271,7 @@ static braid_status put_content(struct capture *capture, uint32_t resource)
         uint64_t num = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
         status = braid_stream_copy(device, capture->stream, capture->staging, memory + at, num);
         if (!status)
-            status = braid_stream_synchronize(device, capture->stream);
+            status = braid_stream_wait(device, capture->stream);
         if (!status)
             braid_capture_put(&capture->file, capture->staging, num);
     }
@@ -592,7 +592,7 @@ static braid_status capture_put_nodes(struct capture *capture)
 
 // ---- the capture ----
 
-static const char function[] = "braid_exec_capture";
+static const char function[] = "braid_exec_save_capture";
 
 // The order of adding, with bundles as they run.
 static void order_as_added(struct capture *capture, const struct graph_units *units)
@@ -723,7 +723,7 @@ static braid_status check(const braid_exec *exec, const char *path, const uint64
     return BRAID_OK;
 }
 
-braid_status braid_exec_capture(braid_exec *exec, const char *path, uint64_t *out_bytes)
+braid_status braid_exec_save_capture(braid_exec *exec, const char *path, uint64_t *out_bytes)
 {
     braid_status status = check(exec, path, out_bytes);
     if (status)

@@ -271,7 +271,7 @@ static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *sta
     braid_status status = braid_gpu_island_create(gpu, lists, chain, out_island);
     if (status == BRAID_NO_MEMORY) {
         status = braid_error(status, "%u nodes stay outside of an island: %s", num_calls,
-                             braid_error_message());
+                             braid_error_get_message());
         braid_error_end_noted(&attempt, status);
         return BRAID_OK;
     }

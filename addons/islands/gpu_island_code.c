@@ -344,7 +344,7 @@ static braid_status load(struct gpu_backend *gpu, const struct island_parts *par
     struct gpu_compiled compiled;
     if (braid_gpu_compile(gpu, "braid_island", &source, true, &compiled))
         return braid_error(BRAID_UNSUPPORTED, "an island cannot be compiled: %s",
-                           braid_error_message());
+                           braid_error_get_message());
     braid_status status = paste_and_load(gpu, parts, compiled.image, code);
     free(compiled.image);
     if (status)

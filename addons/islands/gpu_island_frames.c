@@ -19,7 +19,7 @@ static void tell_of_none(const struct error_attempt *attempt, braid_status statu
         (void)braid_error(status,
                           "no memory for the notes of islands, so that none of their nodes can be "
                           "named after a fault: %s",
-                          braid_error_message());
+                          braid_error_get_message());
     braid_error_end_noted(attempt, status);
 }
 

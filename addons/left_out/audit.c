@@ -4,12 +4,12 @@
 
 #include "base/error.h"
 
-braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
-                              const braid_audit_options *options, size_t *out_num_findings)
+braid_status braid_graph_audit(const braid_graph *graph, braid_device *device,
+                               const braid_audit_options *options, size_t *out_num_findings)
 {
     (void)device;
     (void)graph;
     (void)options;
     (void)out_num_findings;
-    return braid_error_left_out("braid_exec_audit", "audit");
+    return braid_error_left_out("braid_graph_audit", "audit");
 }

@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 
-braid_status braid_exec_capture(braid_exec *exec, const char *path, uint64_t *out_bytes)
+braid_status braid_exec_save_capture(braid_exec *exec, const char *path, uint64_t *out_bytes)
 {
     (void)exec;
     (void)path;
     (void)out_bytes;
-    return braid_error_left_out("braid_exec_capture", "capture");
+    return braid_error_left_out("braid_exec_save_capture", "capture");
 }

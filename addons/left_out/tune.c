@@ -21,14 +21,14 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
     return braid_error_left_out("braid_exec_measure", "tune");
 }
 
-braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
-                             const braid_tune_options *options, braid_exec_options *out_way)
+braid_status braid_graph_tune(braid_graph *graph, braid_device *device,
+                              const braid_tune_options *options, braid_exec_options *out_way)
 {
     (void)device;
     (void)graph;
     (void)options;
     (void)out_way;
-    return braid_error_left_out("braid_exec_tune", "tune");
+    return braid_error_left_out("braid_graph_tune", "tune");
 }
 
 braid_status braid_graph_load_costs(braid_graph *graph, const braid_device *device,

@@ -141,7 +141,7 @@ static void tell_failure(struct telling *telling, braid_status status)
     braid_rank_plan_finish(&telling->parts);
     telling->parts = (struct rank_plan_parts){ .head.status = status,
                                                .head.engine = telling->parts.head.engine };
-    (void)braid_rank_plan_add_text(&telling->parts, braid_error_message());
+    (void)braid_rank_plan_add_text(&telling->parts, braid_error_get_message());
 }
 
 // A rank that failed keeps its own message; the others have the verdict's.
@@ -343,7 +343,8 @@ static braid_status introduce(const braid_exec *exec, const struct array *list, 
     struct rank_plan_parts parts = { .head = { .engine = exec->device->backend->ops->rank_engine,
                                                .introduces = true,
                                                .status = status } };
-    bool told = !status || braid_rank_plan_add_text(&parts, braid_error_message()) != UINT32_MAX;
+    bool told =
+        !status || braid_rank_plan_add_text(&parts, braid_error_get_message()) != UINT32_MAX;
     for (size_t i = 0; i < list->num && !status && told; i++)
         told = braid_rank_plan_add_communicator(&parts, communicators[i]);
     uint64_t num_bytes;

@@ -255,7 +255,7 @@ static void show(struct rank_apart *apart, void *user)
     showing->apart = apart;
     showing->status = backend->ops->call_capturing(backend, show_all, showing);
     if (showing->status)
-        snprintf(showing->words, sizeof(showing->words), "%s", braid_error_message());
+        snprintf(showing->words, sizeof(showing->words), "%s", braid_error_get_message());
     rank_apart_end(apart);
 }
 
@@ -354,7 +354,7 @@ static braid_status invite(braid_communicator *communicator, const struct nccl_a
         status = backend->ops->call_current(backend, make_id,
                                             (void *[]){ (void *)(uintptr_t)api, invitation });
         if (status)
-            snprintf(invitation->why, sizeof(invitation->why), "%s", braid_error_message());
+            snprintf(invitation->why, sizeof(invitation->why), "%s", braid_error_get_message());
     }
     struct inviting inviting = { communicator, invitation };
     struct rank_call call = { .make = make_invite,
@@ -391,7 +391,7 @@ static void make_connection(struct rank_apart *apart, void *user)
     connecting->apart = apart;
     if (backend->ops->call_current(backend, make_handle, connecting)) {
         connecting->result = -1;
-        snprintf(connecting->words, sizeof(connecting->words), "%s", braid_error_message());
+        snprintf(connecting->words, sizeof(connecting->words), "%s", braid_error_get_message());
     }
     rank_apart_end(apart);
 }

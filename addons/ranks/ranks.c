@@ -82,8 +82,8 @@ braid_status braid_rank_library_open(void **out_library, const struct rank_engin
 
 // ---- ranks ----
 
-#define DEFAULT_TIMEOUT_MS 60000
-#define MOST_TIMEOUT_MS (UINT64_MAX / 2000000)
+#define DEFAULT_TIMEOUT_NS 60000000000
+#define MOST_TIMEOUT_NS (UINT64_MAX / 2)
 
 static _Atomic uint32_t opener; // the number of the process that has ranks, as MPI is its; 0: none
 
@@ -195,9 +195,9 @@ static braid_status check_options(const braid_ranks_options *options, braid_rank
 {
     if (!out_ranks)
         return braid_error_null("braid_ranks_open", "out_ranks");
-    if (options && options->timeout_ms > MOST_TIMEOUT_MS)
-        return braid_error_invalid("braid_ranks_open: a timeout of %llu ms",
-                                   (unsigned long long)options->timeout_ms);
+    if (options && options->timeout_ns > MOST_TIMEOUT_NS)
+        return braid_error_invalid("braid_ranks_open: a timeout of %llu ns",
+                                   (unsigned long long)options->timeout_ns);
     return BRAID_OK;
 }
 
@@ -215,12 +215,11 @@ braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **
                                ? "are open in this process"
                                : "were opened before a fork, by another process");
     braid_ranks *ranks = calloc(1, sizeof(*ranks));
-    uint64_t timeout_ms = options && options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
     if (!ranks) {
         atomic_store(&opener, 0);
         return braid_error_no_memory("ranks");
     }
-    ranks->timeout_ns = timeout_ms * 1000000;
+    ranks->timeout_ns = options && options->timeout_ns ? options->timeout_ns : DEFAULT_TIMEOUT_NS;
     ranks->process = braid_process_number();
     pthread_mutex_init(&ranks->lock, NULL);
     init_conditions(ranks);

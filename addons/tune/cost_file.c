@@ -46,7 +46,7 @@ static struct origin origin_of(const braid_graph *graph, const braid_device *dev
     struct origin origin;
     braid_device_info info;
     braid_device_get_info(device, &info);
-    snprintf(origin.graph, sizeof(origin.graph), "%016" PRIx64, braid_graph_digest(graph));
+    snprintf(origin.graph, sizeof(origin.graph), "%016" PRIx64, braid_graph_get_digest(graph));
     snprintf(origin.backend, sizeof(origin.backend), "%s", info.backend);
     snprintf(origin.device, sizeof(origin.device), "%s", info.name);
     for (char *c = origin.device; *c; c++) { // so that it stands as it is between quotes
@@ -116,7 +116,7 @@ static void write_costs(FILE *file, const braid_graph *graph, const struct origi
     fprintf(file,
             "{\"braid\": \"%s\", \"format\": %d, \"kind\": \"costs\", \"graph\": \"%s\", "
             "\"backend\": \"%s\", \"device\": \"%s\"",
-            braid_version(), FORMAT, origin->graph, origin->backend, origin->device);
+            braid_get_version(), FORMAT, origin->graph, origin->backend, origin->device);
     for (enum list list = 0; list < NUM_LISTS; list++) {
         const size_t num = list_length(graph, list);
         if (is_told(lists, list, num))
@@ -269,7 +269,7 @@ static braid_status set_costs(braid_graph *graph, const struct lists *lists)
         return braid_error_no_memory("a file of costs");
     for (uint32_t i = 0; i < graph->nodes.num; i++) {
         const uint64_t cost_ns = lists->numbers[COSTS][i];
-        braid_status status = braid_graph_set_cost(graph, braid_graph_node(graph, i), cost_ns);
+        braid_status status = braid_graph_set_cost(graph, braid_graph_get_node(graph, i), cost_ns);
         if (status)
             return status;
         braid_graph_set_measured(graph, i, cost_ns);

@@ -16,8 +16,8 @@ static braid_status check(const braid_exec *exec, const braid_graph *graph)
     if (!exec || !graph)
         return braid_error_null(function, exec ? "graph" : "exec");
     if (!braid_exec_get_times(exec))
-        return braid_error_invalid("%s: the exec keeps no times: braid_exec_options.profile is 0",
-                                   function);
+        return braid_error_invalid(
+            "%s: the exec keeps no times: braid_exec_options.frames_kept is 0", function);
     if (graph->id != exec->schedule->graph_id)
         return braid_error_invalid("%s: the exec was made of another graph", function);
     return braid_exec_check(function, exec);
@@ -130,7 +130,7 @@ static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
 static uint64_t count_runs(const braid_graph *graph, const braid_timings *timings, uint32_t region)
 {
     if (region == GRAPH_NONE)
-        return timings->num_frames;
+        return timings->frames_kept;
     const struct graph_region *at = &graph_regions(graph)[region];
     uint64_t most = 0;
     for (uint32_t i = at->first; i < at->first + at->num && i < timings->num_nodes; i++)

@@ -117,8 +117,8 @@ static braid_status begin(const char *function, braid_exec *exec, const void *ou
         return status;
     struct exec_times *times = braid_exec_get_times(exec);
     if (!times)
-        return braid_error_invalid("%s: the exec keeps no times: braid_exec_options.profile is 0",
-                                   function);
+        return braid_error_invalid(
+            "%s: the exec keeps no times: braid_exec_options.frames_kept is 0", function);
     braid_exec_begin_launch(exec);
     status = exec_read_times(exec, times);
     if (status)
@@ -362,7 +362,7 @@ static braid_timings tell(const braid_exec *exec, const struct exec_told *told)
     for (uint32_t i = 0; i < times->num_frames; i++)
         times->scratch[i] = length_of(frame_of(times, i));
     return (braid_timings){
-        .num_frames = times->num_frames,
+        .frames_kept = times->num_frames,
         .num_nodes = exec->tasks.num,
         .num_lanes = exec->program.num_lanes,
         .num_waits = count_waits(&exec->program),

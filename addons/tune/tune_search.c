@@ -68,7 +68,7 @@ static braid_status measure_inside(struct measuring *measuring)
 {
     const braid_exec_options island = { .mode = BRAID_MODE_GRAPH,
                                         .islands = BRAID_ISLANDS_WHOLE,
-                                        .profile = MEASURED_FRAMES };
+                                        .frames_kept = MEASURED_FRAMES };
     braid_exec *exec = NULL;
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
@@ -86,8 +86,8 @@ braid_status braid_tune_measure(braid_device *device, braid_graph *graph, uint64
                                 uint64_t *out_frame_ns)
 {
     struct measuring measuring = { device, graph, .budget_ns = budget_ns };
-    const braid_exec_options several = { .profile = MEASURED_FRAMES };
-    const braid_exec_options alone = { .profile = MEASURED_FRAMES,
+    const braid_exec_options several = { .frames_kept = MEASURED_FRAMES };
+    const braid_exec_options alone = { .frames_kept = MEASURED_FRAMES,
                                        .islands = BRAID_ISLANDS_NEVER,
                                        .plan = { .max_lanes = 1, .fixed_lanes = true } };
     braid_status status = measure_exec(&measuring, &several);
@@ -120,8 +120,8 @@ static void name_trial(struct tune_trial *trial)
 {
     const braid_exec_options *way = &trial->way;
     char frames[32] = "";
-    if (trial->way.frames > 1)
-        snprintf(frames, sizeof(frames), ", %u frames in flight", trial->way.frames);
+    if (trial->way.frames_in_flight > 1)
+        snprintf(frames, sizeof(frames), ", %u frames in flight", trial->way.frames_in_flight);
     snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s",
              way->mode == BRAID_MODE_GRAPH ? "graph" : "streams", trial->num_lanes,
              trial->num_lanes == 1 ? "" : "s",
@@ -149,7 +149,7 @@ static braid_status add_trial(struct tune_trials *trials, const braid_exec_optio
     if (status)
         return status == BRAID_UNSUPPORTED ? BRAID_OK : status;
     braid_schedule_info info;
-    braid_schedule_get_info(braid_exec_schedule(trial.exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(trial.exec), &info);
     trial.num_lanes = info.num_lanes;
     trial.planned_ns = info.makespan_ns;
     name_trial(&trial);
@@ -277,9 +277,9 @@ static braid_status add_depths(struct tune_trials *trials, const braid_exec_opti
 {
     braid_exec_options deep = *way;
     braid_status status = BRAID_OK;
-    for (deep.frames = 2;
-         deep.frames <= trials->max_frames && deep.frames <= MOST_FRAMES && !status;
-         deep.frames++) {
+    for (deep.frames_in_flight = 2; deep.frames_in_flight <= trials->max_frames &&
+                                    deep.frames_in_flight <= MOST_FRAMES && !status;
+         deep.frames_in_flight++) {
         bool made = false;
         braid_exec_info info;
         status = add_trial(trials, &deep, &made);
@@ -353,7 +353,7 @@ static braid_status tune_trials_find(struct tune_trials *trials)
     if (!status)
         status = add_trial(trials, &island, &made);
     if (!status && !trials->trials.num)
-        return braid_error(BRAID_UNSUPPORTED, "braid_exec_tune: %s allows no mode for the graph",
+        return braid_error(BRAID_UNSUPPORTED, "braid_graph_tune: %s allows no mode for the graph",
                            trials->device->label);
     return status;
 }
@@ -402,7 +402,9 @@ static int compare_trials(const void *a, const void *b)
         return first->frame.median_ns < second->frame.median_ns ? -1 : 1;
     if (first->num_lanes != second->num_lanes)
         return first->num_lanes < second->num_lanes ? -1 : 1;
-    return first->way.frames < second->way.frames ? -1 : first->way.frames > second->way.frames;
+    return first->way.frames_in_flight < second->way.frames_in_flight
+               ? -1
+               : first->way.frames_in_flight > second->way.frames_in_flight;
 }
 
 void braid_tune_sort(struct tune_trials *trials)
@@ -421,7 +423,8 @@ static bool may_be_as_fast(const struct tune_trial *trial, const struct tune_tri
 static bool takes_less(const struct tune_trial *trial, const struct tune_trial *other)
 {
     return trial->num_lanes < other->num_lanes ||
-           (trial->num_lanes == other->num_lanes && trial->way.frames < other->way.frames);
+           (trial->num_lanes == other->num_lanes &&
+            trial->way.frames_in_flight < other->way.frames_in_flight);
 }
 
 size_t braid_tune_choose(const struct tune_trials *trials)
@@ -550,8 +553,8 @@ static void tell_progress(const struct tune_trials *trials, const braid_tune_opt
                           uint64_t used_ns)
 {
     if (options->progress)
-        options->progress(options->user, used_ns < trials->total_ns ? used_ns : trials->total_ns,
-                          trials->total_ns);
+        options->progress(used_ns < trials->total_ns ? used_ns : trials->total_ns, trials->total_ns,
+                          options->user);
 }
 
 // However short the budget is, there is a round of those left before each drop, and one behind.
@@ -586,7 +589,7 @@ static braid_status time_trials(struct tune_trials *trials, const braid_tune_opt
 // On the default stream frames do not overlap. Work that was queued there is before all frames.
 static braid_status open_stream(struct tune_trials *trials)
 {
-    braid_status status = braid_stream_synchronize(trials->device, NULL);
+    braid_status status = braid_stream_wait(trials->device, NULL);
     return status ? status : braid_stream_create(trials->device, NULL, &trials->stream);
 }
 
@@ -598,39 +601,39 @@ static void report(const struct tune_trials *trials, size_t best, const braid_tu
             .name = trial->name,
             .way = &trial->way,
             .num_lanes = trial->num_lanes,
-            .num_frames = (uint32_t)trial->times.num * trials->frames_a_turn,
+            .frames_timed = (uint32_t)trial->times.num * trials->frames_a_turn,
             .planned_ns = trial->planned_ns,
             .frame = trial->frame,
             .was_dropped = trial->was_dropped,
             .is_best = i == best,
         };
-        options->report(options->user, &told);
+        options->report(&told, options->user);
     }
 }
 
-braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
-                             const braid_tune_options *options, braid_exec_options *out_way)
+braid_status braid_graph_tune(braid_graph *graph, braid_device *device,
+                              const braid_tune_options *options, braid_exec_options *out_way)
 {
     static const braid_tune_options defaults;
     options = options ? options : &defaults;
     if (!device || !graph || !out_way)
-        return braid_error_null("braid_exec_tune", !device  ? "device"
-                                                   : !graph ? "graph"
-                                                            : "out_way");
-    braid_status status = braid_device_check("braid_exec_tune", device);
+        return braid_error_null("braid_graph_tune", !device  ? "device"
+                                                    : !graph ? "graph"
+                                                             : "out_way");
+    braid_status status = braid_device_check("braid_graph_tune", device);
     if (status)
         return status;
     if (graph->ranks)
         return braid_error(BRAID_UNSUPPORTED,
-                           "braid_exec_tune: each rank would try for itself, and all must launch "
+                           "braid_graph_tune: each rank would try for itself, and all must launch "
                            "as often: graphs with communicators are not tuned");
     struct tune_trials trials = { .device = device,
                                   .graph = graph,
                                   .max_lanes = options->max_lanes,
-                                  .max_frames = options->max_frames };
+                                  .max_frames = options->max_frames_in_flight };
     if (!options->keep_costs)
         status = braid_tune_measure(device, graph, find_budget_ns(options), &trials.frame_ns);
-    if (!status && options->max_frames > 1)
+    if (!status && options->max_frames_in_flight > 1)
         status = open_stream(&trials);
     if (!status)
         status = tune_trials_find(&trials);

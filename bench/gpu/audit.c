@@ -123,7 +123,7 @@ static struct times time_chain(braid_device *device, const struct row *row,
         frame[run] = now_us() - start;
         braid_exec_destroy(exec);
         start = now_us();
-        must(braid_exec_audit(device, graph, NULL, &num_findings));
+        must(braid_graph_audit(graph, device, NULL, &num_findings));
         audit[run] = now_us() - start;
         if (num_findings)
             printf("%s: %zu findings\n", row->kernel.name, num_findings);
@@ -150,7 +150,7 @@ int main(void)
 {
     braid_device *device;
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device)) {
-        printf("skipped: %s\n", braid_error_message());
+        printf("skipped: %s\n", braid_error_get_message());
         return 77;
     }
     struct memory memory = { 0 };
@@ -162,7 +162,7 @@ int main(void)
     must(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, MOST_OTHERS * OTHER_BYTES, &others));
     memory.others = others;
     must(braid_stream_fill(device, NULL, memory.from, 0, 4, NUM_FLOATS));
-    must(braid_stream_synchronize(device, NULL));
+    must(braid_stream_wait(device, NULL));
     printf("| chain of | a node, us | making its exec | auditing it | times the node |\n"
            "|---|---|---|---|---|\n");
     for (int many = 0; many < 2; many++) {

@@ -12,7 +12,7 @@ void must(braid_status status)
 {
     if (status == BRAID_OK)
         return;
-    fprintf(stderr, "%s: %s\n", braid_status_name(status), braid_error_message());
+    fprintf(stderr, "%s: %s\n", braid_status_get_name(status), braid_error_get_message());
     exit(1);
 }
 
@@ -172,9 +172,9 @@ uint32_t cycles_of(braid_device *device, uint64_t ns)
         must(braid_event_record(start, NULL));
         must(braid_exec_launch(exec, NULL));
         must(braid_event_record(end, NULL));
-        must(braid_event_synchronize(end));
+        must(braid_event_wait(end));
     }
-    must(braid_event_elapsed(start, end, &took));
+    must(braid_event_get_elapsed(start, end, &took));
     braid_exec_destroy(exec);
     braid_event_destroy(start);
     braid_event_destroy(end);

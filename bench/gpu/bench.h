@@ -99,7 +99,7 @@ struct with_braid;
 struct with_braid *braid_run_shape(braid_device *device, const struct shape *shape,
                                    const struct body *body, braid_exec_mode mode,
                                    uint32_t max_lanes, struct system *out_system);
-// With other options. NULL: it cannot be played that way; braid_error_message says why.
+// With other options. NULL: it cannot be played that way; braid_error_get_message says why.
 struct with_braid *braid_run_shape_as(braid_device *device, const struct shape *shape,
                                       const struct body *body, const braid_exec_options *options,
                                       struct system *out_system);

@@ -17,7 +17,7 @@ enum { NUM_NODES = 100, FRAMES = 200, ROUNDS = 9, LANES = 4, DEADLINE_MS = 300, 
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         if ((call) != BRAID_OK) {                                                                  \
-            printf("%s: %s\n", #call, braid_error_message());                                      \
+            printf("%s: %s\n", #call, braid_error_get_message());                                  \
             _exit(1);                                                                              \
         }                                                                                          \
     } while (0)
@@ -129,8 +129,8 @@ static void judge(braid_exec *exec, braid_status status, const char *kind, const
            kind, mode);
     for (size_t i = 0; i < num && i < 8; i++)
         printf(" %s(frame %" PRIu64 " lane %u)", nodes[i].name, nodes[i].frame, nodes[i].lane);
-    printf(" %s, %.2f ms late; %.300s\n", braid_status_name(status), late_ms,
-           status ? braid_error_message() : "");
+    printf(" %s, %.2f ms late; %.300s\n", braid_status_get_name(status), late_ms,
+           status ? braid_error_get_message() : "");
     fflush(stdout);
     _exit(0);
 }
@@ -160,7 +160,7 @@ static void fail(const char *kind, const char *mode)
     CHECK(braid_exec_launch(exec, NULL));
     uint64_t begin = now_ns();
     braid_status status =
-        braid_exec_wait_until(exec, BRAID_LAST_FRAME, DEADLINE_MS * UINT64_C(1000000));
+        braid_exec_wait_for(exec, BRAID_LAST_FRAME, DEADLINE_MS * UINT64_C(1000000));
     double ms = (double)(now_ns() - begin) / 1e6 - DEADLINE_MS;
     judge(exec, status, kind, mode, ms);
 }

@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     uint32_t num = 100;
     double start = now_us();
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device)) {
-        printf("skipped: %s\n", braid_error_message());
+        printf("skipped: %s\n", braid_error_get_message());
         return 77;
     }
     double opened = now_us();

@@ -186,7 +186,7 @@ static bool open_island(struct run *run, const struct shape *shape, uint64_t ns,
               "cuStreamCreateWithPriority");
     if (braid_gpu_island_create(run->gpu, &lists, info.num_lanes == 1, &run->island) == BRAID_OK)
         return true;
-    printf("%s: %s\n", shape->name, braid_error_message());
+    printf("%s: %s\n", shape->name, braid_error_get_message());
     return false;
 }
 

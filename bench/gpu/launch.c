@@ -153,7 +153,7 @@ int main(int argc, char **argv)
     braid_device *device;
     braid_device_info info;
     if (braid_device_open(&(braid_device_options){ .backend = backend }, &device)) {
-        printf("skipped: %s\n", braid_error_message());
+        printf("skipped: %s\n", braid_error_get_message());
         return 77;
     }
     braid_device_get_info(device, &info);

@@ -202,7 +202,7 @@ enum { CHOSEN, AS_GRAPH, ON_STREAMS, TIMED, NUM_PLANNED, BY_HAND = NUM_PLANNED, 
 static const braid_exec_options options[NUM_PLANNED] = {
     [AS_GRAPH] = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER },
     [ON_STREAMS] = { .mode = BRAID_MODE_STREAMS },
-    [TIMED] = { .profile = 1 },
+    [TIMED] = { .frames_kept = 1 },
 };
 
 struct way {
@@ -322,7 +322,7 @@ int main(void)
     static const uint32_t nodes[] = { 1, 3, 8, 20 }, blocks[] = { 1, 132, MOST_BLOCKS };
     braid_device *device;
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device)) {
-        printf("skipped: %s\n", braid_error_message());
+        printf("skipped: %s\n", braid_error_get_message());
         return 77;
     }
     struct driver driver = open_driver();

@@ -42,7 +42,7 @@ static double time_frames(braid_device *device, braid_exec *exec, uint32_t at_on
         double start = now_us();
         for (uint32_t i = 0; i < FRAMES; i += at_once)
             must(braid_exec_launch_many(exec, stream, at_once, NULL, 0));
-        must(braid_stream_synchronize(device, stream));
+        must(braid_stream_wait(device, stream));
         us[run] = (now_us() - start) / FRAMES;
     }
     braid_stream_destroy(stream);
@@ -61,7 +61,7 @@ int main(void)
                  { "8 chains, 2 us", 8, 2000 } };
     braid_device *device;
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device)) {
-        printf("skipped: %s\n", braid_error_message());
+        printf("skipped: %s\n", braid_error_get_message());
         return 77;
     }
     printf("| island of %d nodes, us a frame | 1 a launch | 100 | 1, noting | 100, noting |\n"

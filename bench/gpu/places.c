@@ -169,7 +169,7 @@ static float element(const struct world *world, uint64_t row, uint64_t column)
 static void copy(const struct world *world, void *to, const void *from)
 {
     must(braid_stream_copy(world->devices[0], world->stream, to, from, world_tile_bytes(world)));
-    must(braid_stream_synchronize(world->devices[0], world->stream));
+    must(braid_stream_wait(world->devices[0], world->stream));
 }
 
 static void fill(const struct world *world, const struct matrix *matrix, float *staged)
@@ -345,7 +345,7 @@ static void report_exec(const struct world *world, const struct matrix *matrix, 
     struct run run = { exec, world->stream };
     braid_schedule_info info;
     char text[160];
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     snprintf(text, sizeof(text), "%s (%u lanes, %u copies of %.0f MB, %.0f us planned)", name,
              info.num_lanes, info.num_copies, (double)info.copy_bytes / 1e6,
              (double)info.makespan_ns / 1e3);

@@ -89,7 +89,7 @@ void places_by_hand_launch(void *user)
 void places_by_hand_wait(void *user)
 {
     const struct world *world = ((const struct places_by_hand *)user)->world;
-    must(braid_stream_synchronize(world->devices[0], world->stream));
+    must(braid_stream_wait(world->devices[0], world->stream));
 }
 
 static void open_all(struct places_by_hand *hand)

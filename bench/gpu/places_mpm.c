@@ -151,7 +151,7 @@ static bool report(uint32_t num_frames)
     for (uint32_t i = 0; i < bench.num; i++) {
         const struct way *way = &bench.ways[i];
         braid_schedule_info info;
-        braid_schedule_get_info(braid_exec_schedule(way->run.exec), &info);
+        braid_schedule_get_info(braid_exec_get_schedule(way->run.exec), &info);
         bool equal = is_equal(&way->run, &expected);
         all = all && equal;
         printf("| %s | %.1f | %.1f | %.2f | %u, %u (%.1f MB), %.0f us planned | %s |\n",

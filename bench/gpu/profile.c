@@ -94,10 +94,10 @@ static void measure_way(braid_device *device, const struct load *load, const str
             .mode = way->mode,
             .islands = way->islands,
             .plan = { .max_lanes = load->num_lanes ? load->num_lanes : LANES, .fixed_lanes = true },
-            .profile = i ? KEPT : 0,
+            .frames_kept = i ? KEPT : 0,
         };
         if (braid_exec_create(device, graph, &options, &execs[i])) {
-            printf("| %s | %s | %s |\n", load->name, way->name, braid_error_message());
+            printf("| %s | %s | %s |\n", load->name, way->name, braid_error_get_message());
             goto finish;
         }
         time_frames(execs[i], IN_A_ROW);
@@ -139,7 +139,7 @@ int main(void)
     };
     braid_device *device;
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device)) {
-        printf("skipped: %s\n", braid_error_message());
+        printf("skipped: %s\n", braid_error_get_message());
         return 77;
     }
     printf(

@@ -44,7 +44,7 @@ void ranks_must(braid_status status)
 {
     if (!status)
         return;
-    fprintf(stderr, "%s\n", braid_error_message());
+    fprintf(stderr, "%s\n", braid_error_get_message());
     exit(EXIT_FAILURE);
 }
 
@@ -57,7 +57,7 @@ static void fill(struct ranks_job *job)
         for (uint32_t i = 0; i < num; i++)
             host[i] = (float)(i % 100) + (float)job->rank;
         ranks_must(braid_stream_copy(job->device, job->stream, memory, host, num * sizeof(float)));
-        ranks_must(braid_stream_synchronize(job->device, job->stream));
+        ranks_must(braid_stream_wait(job->device, job->stream));
     }
 }
 
@@ -70,7 +70,7 @@ static double check(struct ranks_job *job)
         uint32_t num = k ? job->shape.edge : job->shape.inside;
         ranks_must(braid_stream_copy(job->device, job->stream, host, k ? job->edge : job->inside,
                                      num * sizeof(float)));
-        ranks_must(braid_stream_synchronize(job->device, job->stream));
+        ranks_must(braid_stream_wait(job->device, job->stream));
         for (uint32_t i = 0; i < num; i++)
             sum += host[i] * (double)(i % 7 + 1);
     }
@@ -162,12 +162,13 @@ static void report_overlap(struct ranks_job *job, braid_exec_mode mode)
     braid_timings timings;
     uint64_t on_the_way = 0, both = 0;
     ranks_must(braid_exec_create(job->device, job->graph,
-                                 &(braid_exec_options){ .mode = mode, .profile = FRAMES }, &exec));
+                                 &(braid_exec_options){ .mode = mode, .frames_kept = FRAMES },
+                                 &exec));
     for (int i = 0; i < FRAMES; i++)
         ranks_must(braid_exec_launch(exec, job->stream));
     ranks_must(braid_exec_wait(exec));
     ranks_must(braid_exec_get_timings(exec, &timings));
-    size_t num_frames = timings.num_frames;
+    size_t num_frames = timings.frames_kept;
     for (size_t i = 0; i < num_frames * RANKS_STEPS; i++) {
         const braid_interval *frame = timings.intervals + i / RANKS_STEPS * timings.num_nodes;
         const braid_interval *inside = &frame[job->insides[i % RANKS_STEPS].index];
@@ -214,7 +215,7 @@ static double measure(struct ranks_job *job, const struct way *way, int frames)
     double begin = ranks_now_us();
     for (int i = 0; i < frames; i++)
         way->launch(way->user);
-    ranks_must(braid_stream_synchronize(job->device, job->stream));
+    ranks_must(braid_stream_wait(job->device, job->stream));
     return (ranks_now_us() - begin) / frames;
 }
 

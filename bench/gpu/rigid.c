@@ -199,7 +199,7 @@ static void run_braid(braid_device *device, float *state, braid_exec_options opt
             }
             must(braid_exec_launch(exec, stream));
         }
-        must(braid_stream_synchronize(device, stream));
+        must(braid_stream_wait(device, stream));
         step_us[run] = (now_us() - start) / NUM_STEPS;
     }
     print_rate(name, step_us);
@@ -225,10 +225,10 @@ static void run_many(braid_device *device, float *state, braid_islands islands, 
             for (uint32_t i = 0; i < at_once * NUM_KERNELS; i++)
                 rows[i / NUM_KERNELS][i % NUM_KERNELS] =
                     args_of(state, step + i / NUM_KERNELS, i % NUM_KERNELS);
-            const braid_param_rows values = { all, rows, at_once };
+            const braid_parameter_rows values = { all, rows, at_once };
             must(braid_exec_launch_many(exec, stream, at_once, &values, 1));
         }
-        must(braid_stream_synchronize(device, stream));
+        must(braid_stream_wait(device, stream));
         step_us[run] = (now_us() - start) / NUM_STEPS;
     }
     snprintf(name, sizeof(name), "Braid, %s, %u steps by one call",
@@ -243,7 +243,7 @@ int main(void)
     braid_device *device;
     void *state;
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device)) {
-        printf("skipped: %s\n", braid_error_message());
+        printf("skipped: %s\n", braid_error_get_message());
         return 77;
     }
     must(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, NUM_BODIES * sizeof(float), &state));

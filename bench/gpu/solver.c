@@ -189,7 +189,7 @@ static braid_arg arg_of(const struct problem *problem, int what)
 static void put(braid_device *device, const struct problem *problem, int buffer, const void *from)
 {
     must(braid_stream_copy(device, NULL, problem->memory[buffer], from, problem->bytes[buffer]));
-    must(braid_stream_synchronize(device, NULL));
+    must(braid_stream_wait(device, NULL));
 }
 
 static void *allocate(uint64_t bytes)
@@ -443,7 +443,7 @@ int main(void)
     static const uint32_t sides[] = { 32, 32, 100, 316, 1000 }, each[] = { 1, 4, 1, 1, 1 };
     braid_device *device;
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device)) {
-        printf("skipped: %s\n", braid_error_message());
+        printf("skipped: %s\n", braid_error_get_message());
         return 77;
     }
     struct driver driver = open_driver();

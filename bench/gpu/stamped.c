@@ -144,7 +144,7 @@ int main(void)
     static double medians[NUM_LOADS][NUM_VARIANTS];
     braid_device *device;
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device)) {
-        printf("skipped: %s\n", braid_error_message());
+        printf("skipped: %s\n", braid_error_get_message());
         return 77;
     }
     struct driver driver = open_driver();

@@ -115,7 +115,7 @@ static void wait_for_planned(void *user)
 {
     const struct planned *planned = user;
     if (planned->stream)
-        must(braid_stream_synchronize(planned->device, planned->stream));
+        must(braid_stream_wait(planned->device, planned->stream));
     else
         must(braid_exec_wait(planned->exec));
 }
@@ -197,7 +197,7 @@ int main(void)
     braid_device *device;
     uint64_t most = 0;
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device)) {
-        printf("skipped: %s\n", braid_error_message());
+        printf("skipped: %s\n", braid_error_get_message());
         return 77;
     }
     struct driver driver = open_driver();

@@ -19,7 +19,7 @@ static void launch_exec(void *user)
 static void wait_for_exec(void *user)
 {
     const struct with_braid *run = user;
-    must(braid_stream_synchronize(run->device, run->stream));
+    must(braid_stream_wait(run->device, run->stream));
 }
 
 static braid_graph *make_graph(const struct shape *shape, const struct body *body)
@@ -70,7 +70,7 @@ struct with_braid *braid_run_shape_as(braid_device *device, const struct shape *
     }
     must(status);
     braid_schedule_info info;
-    braid_schedule_get_info(braid_exec_schedule(run->exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(run->exec), &info);
     *out_system = (struct system){
         .name = options->mode == BRAID_MODE_STREAMS ? "Braid streams" : "Braid graph",
         .launch = launch_exec,

@@ -25,7 +25,7 @@ static void start(const struct system *system)
     put(system, RESIDUAL, right);
     put(system, DIRECTION, right);
     put(system, SCALARS, &scalars);
-    CHECK(braid_stream_synchronize(system->device, NULL));
+    CHECK(braid_stream_wait(system->device, NULL));
 }
 
 static uint64_t solve_by_graph(const struct system *system)
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     struct system alone = system;
     make_exec(&system, true);
     make_exec(&alone, false);
-    write_picture(braid_exec_schedule(system.exec), picture);
+    write_picture(braid_exec_get_schedule(system.exec), picture);
 
     uint64_t num_alone, num;
     double alone_us = measure(&alone, solve_from_host, &num_alone);

@@ -78,5 +78,5 @@ void put(const struct system *system, int buffer, const void *from)
 void get(const struct system *system, int buffer, void *to)
 {
     CHECK(braid_stream_copy(system->device, NULL, to, system->buffers[buffer], bytes_of(buffer)));
-    CHECK(braid_stream_synchronize(system->device, NULL));
+    CHECK(braid_stream_wait(system->device, NULL));
 }

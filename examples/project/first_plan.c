@@ -9,7 +9,7 @@ static void check(braid_status status)
 {
     if (status == BRAID_OK)
         return;
-    fprintf(stderr, "%s\n", braid_error_message());
+    fprintf(stderr, "%s\n", braid_error_get_message());
     exit(EXIT_FAILURE);
 }
 

@@ -136,7 +136,7 @@ int main(int argc, char **argv)
     CHECK(braid_exec_wait(exec));
     int wrong = count_wrong_alone(&job);
     printf("rank %u of %d x %d: %zu nodes, %s\n", job.rank, job.down, job.across,
-           braid_graph_num_nodes(job.graph), wrong ? "WRONG" : "as computed alone");
+           braid_graph_get_num_nodes(job.graph), wrong ? "WRONG" : "as computed alone");
     braid_exec_destroy(exec);
     braid_graph_destroy(job.graph);
     for (int i = 0; i < MOST_TILES * MOST_TILES; i++)

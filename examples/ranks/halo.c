@@ -184,7 +184,7 @@ static void report(const struct job *job, braid_exec *exec)
     braid_timings timings;
     uint64_t on_the_way = 0, both = 0;
     CHECK(braid_exec_get_timings(exec, &timings));
-    for (size_t i = 0; i < (size_t)timings.num_frames * STEPS * 2; i++) {
+    for (size_t i = 0; i < (size_t)timings.frames_kept * STEPS * 2; i++) {
         const braid_interval *frame = timings.intervals + i / (STEPS * 2) * timings.num_nodes;
         braid_node halo = job->halos[i / 2 % STEPS][i % 2];
         if (!halo.graph)
@@ -227,10 +227,10 @@ int main(int argc, char **argv)
     for (int step = 0; step < STEPS; step++)
         add_step(&job, step);
 
-    CHECK(braid_exec_create(device, job.graph, &(braid_exec_options){ .profile = NUM_FRAMES },
+    CHECK(braid_exec_create(device, job.graph, &(braid_exec_options){ .frames_kept = NUM_FRAMES },
                             &exec));
     if (job.rank == 0)
-        write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
+        write_picture(braid_exec_get_schedule(exec), argc > 1 ? argv[1] : NULL);
     fill(&job);
     for (int frame = 0; frame < NUM_FRAMES; frame++)
         CHECK(braid_exec_launch(exec, NULL));

@@ -22,8 +22,8 @@ static uint64_t *read_costs(const struct mpm_frame *frame)
     CHECK(braid_schedule_create(frame->graph, NULL, &schedule));
     for (uint32_t i = 0; i < frame->num_nodes; i++) {
         braid_placement placement;
-        CHECK(
-            braid_schedule_get_placement(schedule, braid_graph_node(frame->graph, i), &placement));
+        CHECK(braid_schedule_get_placement(schedule, braid_graph_get_node(frame->graph, i),
+                                           &placement));
         costs_ns[i] = placement.end_ns - placement.start_ns;
     }
     braid_schedule_destroy(schedule);
@@ -35,7 +35,8 @@ static void print_cost(const struct mpm_frame *frame, const uint64_t *costs_ns, 
     uint64_t *found = check_memory(calloc(frame->num_nodes, sizeof(*found)));
     uint32_t num = 0;
     for (uint32_t i = 0; i < frame->num_nodes; i++) {
-        const char *full = braid_graph_node_name(frame->graph, braid_graph_node(frame->graph, i));
+        const char *full =
+            braid_graph_get_node_name(frame->graph, braid_graph_get_node(frame->graph, i));
         const char *kernel = strrchr(full, '.');
         if (kernel && strcmp(kernel + 1, name) == 0)
             found[num++] = costs_ns[i];
@@ -57,7 +58,7 @@ uint64_t *mpm_measure_costs(braid_device *device, const struct mpm_scene *scene,
            "\n",
            FRAMES, first);
     struct mpm_run run;
-    const braid_exec_options options = { .profile = FRAMES };
+    const braid_exec_options options = { .frames_kept = FRAMES };
     if (!mpm_run_init(&run, "measured", device, scene, NULL, &options, first))
         exit(EXIT_FAILURE);
     for (uint32_t i = 0; i < first; i++)

@@ -271,7 +271,8 @@ void mpm_frame_finish(struct mpm_frame *frame)
 void mpm_frame_set_costs(const struct mpm_frame *frame, const uint64_t *costs_ns)
 {
     for (uint32_t i = 0; i < frame->num_nodes; i++)
-        CHECK(braid_graph_set_cost(frame->graph, braid_graph_node(frame->graph, i), costs_ns[i]));
+        CHECK(
+            braid_graph_set_cost(frame->graph, braid_graph_get_node(frame->graph, i), costs_ns[i]));
 }
 
 void mpm_frame_set_gravity(const struct mpm_frame *frame, braid_exec *exec, mpm_vector gravity)

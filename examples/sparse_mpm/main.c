@@ -126,7 +126,7 @@ static void open_devices(struct program *program)
         fprintf(stderr,
                 "sparse_mpm: there is no %s device here, so nothing was run (%s).\n"
                 "Without --device it runs on the CPU.\n",
-                options.backend, braid_error_message());
+                options.backend, braid_error_get_message());
         exit(EXIT_FAILURE);
     }
     CHECK(status);
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
     add_runs(&program);
     add_split_runs(&program);
     mpm_report_plan(&program.runs[0]);
-    mpm_output_schedule(options->folder, braid_exec_schedule(program.runs[0].exec));
+    mpm_output_schedule(options->folder, braid_exec_get_schedule(program.runs[0].exec));
     run_device(&program, program.device, options->backend);
     if (program.cpu != program.device)
         run_device(&program, program.cpu, "cpu");

@@ -36,7 +36,7 @@ static void report_islands(const struct mpm_run *run, const braid_schedule *sche
 
 void mpm_report_plan(const struct mpm_run *run)
 {
-    const braid_schedule *schedule = braid_exec_schedule(run->exec);
+    const braid_schedule *schedule = braid_exec_get_schedule(run->exec);
     braid_schedule_info plan;
     braid_exec_info info;
     char reason[256];
@@ -88,7 +88,7 @@ static void report_run(const struct mpm_run *run, double total_us, double host_u
                        double sequential_us)
 {
     braid_schedule_info plan;
-    braid_schedule_get_info(braid_exec_schedule(run->exec), &plan);
+    braid_schedule_get_info(braid_exec_get_schedule(run->exec), &plan);
     printf("%-30s %5" PRIu32 " %6" PRIu64 " %7" PRIu64 " %10.1f %10.1f %9.2fx\n", run->title,
            plan.num_lanes, plan.num_waits, plan.num_records, total_us, host_us,
            sequential_us / total_us);

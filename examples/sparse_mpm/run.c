@@ -19,7 +19,7 @@ static void begin(struct mpm_run *run, const char *title, const struct mpm_scene
 static bool is_there(struct mpm_run *run, braid_status status)
 {
     if (status == BRAID_UNSUPPORTED) {
-        printf("left out: %s: %s\n", run->title, braid_error_message());
+        printf("left out: %s: %s\n", run->title, braid_error_get_message());
         mpm_run_finish(run);
         return false;
     }

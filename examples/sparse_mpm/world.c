@@ -33,7 +33,7 @@ static mpm_list allocate_list(struct mpm_world *world, int material, size_t max_
 static void upload(braid_device *device, void *to, const void *from, size_t bytes)
 {
     CHECK(braid_stream_copy(device, NULL, to, from, bytes));
-    CHECK(braid_stream_synchronize(device, NULL));
+    CHECK(braid_stream_wait(device, NULL));
 }
 
 // All blocks of the pool are free: as many as slots, so that no activation can fail.
@@ -123,7 +123,7 @@ static void *download(braid_device *device, const void *from, size_t bytes)
 {
     void *memory = check_memory(malloc(bytes));
     CHECK(braid_stream_copy(device, NULL, memory, from, bytes));
-    CHECK(braid_stream_synchronize(device, NULL));
+    CHECK(braid_stream_wait(device, NULL));
     return memory;
 }
 

@@ -46,9 +46,9 @@ typedef struct braid_audit_finding {
 } braid_audit_finding;
 
 // Receives a finding, whose texts are valid during the call.
-typedef void braid_audit_report(void *user, const braid_audit_finding *finding);
+typedef void braid_audit_report(const braid_audit_finding *finding, void *user);
 
-// Options of braid_exec_audit.
+// Options of braid_graph_audit.
 typedef struct braid_audit_options {
     braid_audit_report *report; // NULL: none
     void *user;
@@ -59,10 +59,10 @@ typedef struct braid_audit_options {
 // (docs/book/reliability.md).
 // Errors: as braid_exec_create; BRAID_UNSUPPORTED (a CPU without Linux on x86-64, too many nodes
 // with orders), BRAID_IO_ERROR, BRAID_TRAPPED.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_audit(braid_device *device,
-                                                         const braid_graph *graph,
-                                                         const braid_audit_options *options,
-                                                         size_t *out_num_findings);
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_audit(const braid_graph *graph,
+                                                          braid_device *device,
+                                                          const braid_audit_options *options,
+                                                          size_t *out_num_findings);
 
 #ifdef __cplusplus
 }

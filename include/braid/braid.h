@@ -33,7 +33,7 @@ extern "C" {
 #define BRAID_VERSION_PATCH 0
 
 // The version of the library in use, for example "0.1.0".
-BRAID_API const char *braid_version(void);
+BRAID_API const char *braid_get_version(void);
 
 #ifdef __cplusplus
 }

@@ -16,8 +16,8 @@ extern "C" {
 // other work uses the buffers. With `path` NULL it only states the size. `out_bytes` may be NULL.
 // Errors: BRAID_INVALID_ARGUMENT (no braid_exec_options.capture), BRAID_UNSUPPORTED (names a node
 // or buffer), BRAID_IO_ERROR.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_capture(braid_exec *exec, const char *path,
-                                                           uint64_t *out_bytes);
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_save_capture(braid_exec *exec, const char *path,
+                                                                uint64_t *out_bytes);
 
 #ifdef __cplusplus
 }

@@ -25,8 +25,8 @@ typedef struct braid_backend_info {
 } braid_backend_info;
 
 // Asks about a backend. One without a device is no error.
-BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query(const char *name,
-                                                            braid_backend_info *out_info);
+BRAID_API BRAID_MUST_CHECK braid_status braid_backend_get_info(const char *name,
+                                                               braid_backend_info *out_info);
 
 // Options of braid_device_open. BRAID_BACKENDS in the environment may restrict the backends of a
 // process (docs/install.md).

@@ -18,8 +18,8 @@ extern "C" {
 #endif
 
 // A graph ready to run on a device or a group. Frames count from 0 in launch order. They run one
-// after another, on any streams, unless braid_exec_options.frames lets them overlap. Different
-// execs run at once. Names and schedules that an exec gives live as long as it does.
+// after another, on any streams, unless braid_exec_options.frames_in_flight lets them overlap.
+// Different execs run at once. Names and schedules that an exec gives live as long as it does.
 // Thread-safety: any thread; a lock serialises calls on one exec. While a launch or a reader of its
 // times waits for frames, other threads may change its values, but not launch it.
 typedef struct braid_exec braid_exec;
@@ -45,7 +45,7 @@ typedef enum braid_islands {
                               // cannot be made is an error
 } braid_islands;
 
-// The action of a launch while braid_exec_options.frames frames are in flight.
+// The action of a launch while braid_exec_options.frames_in_flight frames are in flight.
 typedef enum braid_exec_when_full {
     BRAID_FULL_QUEUES = 0,  // queues the frame behind the one whose slot it takes
     BRAID_FULL_WAITS = 1,   // blocks until that one has ended; other threads use the exec meanwhile
@@ -83,12 +83,12 @@ typedef struct braid_exec_options {
     braid_islands islands;
     // The number of latest frames whose times are kept (timings.h; cost: docs/profile.md). 0: none,
     // at no cost.
-    uint32_t profile;
+    uint32_t frames_kept;
     // The number of frames that may be in flight at once, up to 16; 0: 1. Declared accesses order
     // their nodes, edges do not: declare all that nodes touch. docs/book/pipelines.md tells when
     // frames overlap.
-    uint32_t frames;
-    braid_exec_when_full when_full; // where frames is more than 1
+    uint32_t frames_in_flight;
+    braid_exec_when_full when_full; // where frames_in_flight is more than 1
     // Called once for each frame, in launch order, after its end and before waits for it return
     // (docs/book/pipelines.md). NULL: not called.
     braid_frame_function *on_frame_end;
@@ -127,22 +127,22 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
 // A value of a parameter for each of `num` frames, one behind the other.
-typedef struct braid_param_rows {
+typedef struct braid_parameter_rows {
     braid_parameter parameter;
     const void *values;
     size_t num;
-} braid_param_rows;
+} braid_parameter_rows;
 
 // Runs `num_frames` frames, as so many launches on `stream` would; 0 frames are no error. Frame f
 // takes value f of each of the rows. Afterwards their parameters have values of the last frame, or
 // of the last ones tried. If a frame fails, those before it run, none after it is queued, and the
 // message names it.
-// Errors: those of braid_exec_launch and braid_exec_set_param. BRAID_INVALID_ARGUMENT (rows for
+// Errors: those of braid_exec_launch and braid_exec_set_parameter. BRAID_INVALID_ARGUMENT (rows for
 // another number of frames).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                braid_stream *stream,
                                                                size_t num_frames,
-                                                               const braid_param_rows *rows,
+                                                               const braid_parameter_rows *rows,
                                                                size_t num_rows);
 
 // Tells the iterations of a loop in the last frame; of a branch, the runs of its first arm. Inside
@@ -184,9 +184,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_scratch(braid_exec *exec,
 // Gives a parameter another value, of as many bytes as it has. All nodes that use it get the value,
 // also after braid_exec_set_arg. On an error all keep theirs.
 // Errors: as braid_exec_set.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param(braid_exec *exec,
-                                                             braid_parameter parameter,
-                                                             const void *value);
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_parameter(braid_exec *exec,
+                                                                 braid_parameter parameter,
+                                                                 const void *value);
 
 // Blocks until this exec's last launch has ended. Before a launch it returns BRAID_OK.
 // Errors: BRAID_TRAPPED (see braid_trap). BRAID_TIMEOUT (once for each late frame).
@@ -195,9 +195,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 
 // The number of frames launched. Thread-safety: takes no lock; any code may call it, also a host
 // call, a queue call or braid_exec_options.on_frame_end.
-BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
+BRAID_API uint64_t braid_exec_get_num_launched(braid_exec *exec);
 
-// The frame of braid_exec_wait_until that stands for all frames.
+// The frame of braid_exec_wait_for that stands for all frames.
 #define BRAID_LAST_FRAME UINT64_MAX
 
 // Blocks until a frame and all before it have ended, for at most `ns` nanoseconds. 0 asks once, and
@@ -206,8 +206,8 @@ BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 // Errors: BRAID_NOT_READY (`ns` is 0), BRAID_TIMEOUT (the program may wait again),
 // BRAID_INVALID_ARGUMENT (the frame was not launched yet), those of braid_exec_wait.
 // Thread-safety: 0 with BRAID_LAST_FRAME takes no lock of the exec, so a queue call may ask.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame,
-                                                              uint64_t ns);
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_for(braid_exec *exec, uint64_t frame,
+                                                            uint64_t ns);
 
 // Writes up to `room` of the nodes that run, or ran when the device failed, and their number.
 // Arguments are not known while a launch or setter runs.
@@ -225,7 +225,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_running(braid_exec *exec,
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_cancel(braid_exec *exec);
 
 // The schedule that the exec runs.
-BRAID_API const braid_schedule *braid_exec_schedule(const braid_exec *exec);
+BRAID_API const braid_schedule *braid_exec_get_schedule(const braid_exec *exec);
 
 // The mode, leases, memory and frames of an exec.
 typedef struct braid_exec_info {
@@ -241,7 +241,7 @@ typedef struct braid_exec_info {
     uint64_t unshared_transient_bytes; // the same if no two shared memory
     uint64_t memory_bytes;             // all that was allocated for the exec
     uint32_t num_islands;              // kernels that are islands
-    uint32_t num_frames;               // that may be in flight at once
+    uint32_t frames_in_flight;         // that may be at once
     bool whole_frames;                 // a frame starts when the one before has ended
     uint32_t num_frame_waits;          // in a frame, for nodes of the frame before
     // By the plan: the time of one more frame with so many in flight, and of a frame alone. If both

@@ -150,7 +150,7 @@ typedef struct braid_fill {
 } braid_fill;
 
 // A function that runs on a host thread when its turn comes. It must not call the driver, and of
-// Braid only braid_exec_num_frames. Calls that wait, launch, change or destroy are refused
+// Braid only braid_exec_get_num_launched. Calls that wait, launch, change or destroy are refused
 // (BRAID_INVALID_ARGUMENT). The data at `user` must live as long as every exec of the graph.
 typedef struct braid_host_call {
     braid_node_options node;
@@ -162,11 +162,11 @@ typedef struct braid_host_call {
     bool blocking;
 } braid_host_call;
 
-// Work that the program itself queues (cuBLAS, NCCL, cuFFT), on braid_stream_handle() or by Braid's
-// stream functions. Each launch calls the function on the launching thread with the lane's stream;
-// a driver graph calls it once, under capture (docs/book/library-calls.md). It must not block, keep
-// the stream, nor launch, change, wait for or destroy its own exec. A status other than BRAID_OK
-// fails the launch. `user` and host memory that it queues outlive every exec of the graph.
+// Work that the program itself queues (cuBLAS, NCCL, cuFFT), on braid_stream_get_handle() or by
+// Braid's stream functions. Each launch calls the function on the launching thread with the lane's
+// stream; a driver graph calls it once, under capture (docs/book/library-calls.md). It must not
+// block, keep the stream, nor launch, change, wait for or destroy its own exec. A status other than
+// BRAID_OK fails the launch. `user` and host memory that it queues outlive every exec of the graph.
 typedef braid_status braid_queue_function(braid_device *device, braid_stream *stream, void *user);
 
 // A node that calls a braid_queue_function.
@@ -278,8 +278,8 @@ typedef struct braid_parameter {
     uint32_t graph;
 } braid_parameter;
 
-// Declares a parameter of `bytes` bytes, up to 4096. Until braid_exec_set_param, its users have the
-// values that they were added with.
+// Declares a parameter of `bytes` bytes, up to 4096. Until braid_exec_set_parameter, its users have
+// the values that they were added with.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_parameter(braid_graph *graph,
                                                                   const char *name, uint64_t bytes,
                                                                   braid_parameter *out_parameter);
@@ -350,12 +350,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_cost(braid_graph *graph,
                                                              uint64_t cost_ns);
 
 // The number of nodes, and the node at an index; { 0 } beyond the end.
-BRAID_API size_t braid_graph_num_nodes(const braid_graph *graph);
-BRAID_API braid_node braid_graph_node(const braid_graph *graph, size_t index);
+BRAID_API size_t braid_graph_get_num_nodes(const braid_graph *graph);
+BRAID_API braid_node braid_graph_get_node(const braid_graph *graph, size_t index);
 
 // The node's name as given, or that of its kernel or kind; "" for an unknown node. It lives as long
 // as the graph (a kernel's name: as the kernel).
-BRAID_API const char *braid_graph_node_name(const braid_graph *graph, braid_node node);
+BRAID_API const char *braid_graph_get_node_name(const braid_graph *graph, braid_node node);
 
 // Writes the graph as Graphviz DOT (docs/drawings.md), also one with a cycle.
 // Errors: BRAID_IO_ERROR.

@@ -27,9 +27,9 @@ typedef struct braid_communicator braid_communicator;
 
 // Options of braid_ranks_open.
 typedef struct braid_ranks_options {
-    // Milliseconds from posting an operation to its end, and for the other ranks to come to a call
-    // of all ranks; 0: 60,000.
-    uint64_t timeout_ms;
+    // From posting an operation to its end, and for the other ranks to come to a call of all ranks;
+    // 0: a minute.
+    uint64_t timeout_ns;
 } braid_ranks_options;
 
 // Joins the other ranks. All ranks make this call, once in a process. MPI is reached through

@@ -48,19 +48,19 @@ typedef enum braid_status {
 } braid_status;
 
 // The constant's name, for example "BRAID_NO_MEMORY". Never NULL.
-BRAID_API const char *braid_status_name(braid_status status);
+BRAID_API const char *braid_status_get_name(braid_status status);
 
 // The message of the latest failure on the calling thread: one line; "" before
 // any. It is valid until the next failing call on this thread.
-BRAID_API const char *braid_error_message(void);
+BRAID_API const char *braid_error_get_message(void);
 
 // More of that failure, as long as its message: the output of a run-time compiler, or the arguments
 // of running nodes; else "".
-BRAID_API const char *braid_error_details(void);
+BRAID_API const char *braid_error_get_details(void);
 
 // Receives each error message when it is first written, on the thread that found the error. Several
-// threads may call it at once. It must call nothing of Braid.
-typedef void braid_log_function(void *user, braid_status status, const char *message);
+// threads may call it at once. It may call braid_status_get_name, and nothing else of Braid.
+typedef void braid_log_function(braid_status status, const char *message, void *user);
 
 // Sets the process-wide log callback; NULL (the default): none. When this returns, the previous
 // callback no longer runs, unless it made this call itself. Hold no lock that the callback takes.

@@ -47,12 +47,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, 
 BRAID_API void braid_stream_destroy(braid_stream *stream);
 
 // The CUstream or hipStream_t. On the CPU: the braid_stream itself. For a group: NULL.
-BRAID_API void *braid_stream_handle(braid_device *device, braid_stream *stream);
+BRAID_API void *braid_stream_get_handle(braid_device *device, braid_stream *stream);
 
 // Blocks until all work queued so far has ended. On the CPU the waiting thread may run that work
 // itself, as in every call that waits.
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_synchronize(braid_device *device,
-                                                                 braid_stream *stream);
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wait(braid_device *device,
+                                                          braid_stream *stream);
 
 // Returns BRAID_OK if all work queued so far has ended, else BRAID_NOT_READY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_query(braid_device *device,
@@ -60,7 +60,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_query(braid_device *device,
 
 // Options of braid_event_create.
 typedef struct braid_event_options {
-    bool timing; // braid_event_elapsed needs it
+    bool timing; // braid_event_get_elapsed needs it
 } braid_event_options;
 
 // Makes an event of a device.
@@ -76,18 +76,19 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_record(braid_event *event,
                                                            braid_stream *stream);
 
 // Work queued on the stream from now on starts after the event's latest record.
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wait(braid_stream *stream, braid_event *event);
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_follow(braid_stream *stream,
+                                                            braid_event *event);
 
 // Returns BRAID_OK if the latest record has been reached or there is none, else BRAID_NOT_READY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_query(braid_event *event);
 
 // Blocks until the latest record has been reached.
-BRAID_API BRAID_MUST_CHECK braid_status braid_event_synchronize(braid_event *event);
+BRAID_API BRAID_MUST_CHECK braid_status braid_event_wait(braid_event *event);
 
 // Nanoseconds between the latest records of two timing events of one device.
 // Errors: BRAID_INVALID_ARGUMENT (no timing, never recorded), BRAID_NOT_READY.
-BRAID_API BRAID_MUST_CHECK braid_status braid_event_elapsed(braid_event *start, braid_event *end,
-                                                            uint64_t *out_ns);
+BRAID_API BRAID_MUST_CHECK braid_status braid_event_get_elapsed(braid_event *start,
+                                                                braid_event *end, uint64_t *out_ns);
 
 // Queues a copy of `bytes` > 0 bytes between memories that the device can reach, without overlap.
 // Between host memories, and for memory unknown to the driver (malloc), a GPU's call may block and

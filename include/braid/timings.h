@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-// With braid_exec_options.profile an exec keeps the times of its last frames (docs/profile.md). All
-// intervals are by the host's clock (CLOCK_MONOTONIC); nodes are given by index.
+// With braid_exec_options.frames_kept an exec keeps the times of its last frames (docs/profile.md).
+// All intervals are by the host's clock (CLOCK_MONOTONIC); nodes are given by index.
 
 // The index of no node.
 #define BRAID_NO_NODE UINT32_MAX
@@ -76,15 +76,15 @@ typedef struct braid_wait_timing {
 
 // The times of the frames kept.
 typedef struct braid_timings {
-    uint32_t num_frames; // kept; 0: none was launched yet, and all times are 0
-    uint32_t num_nodes;  // the graph's when the exec was made
+    uint32_t frames_kept; // 0: none was launched yet, and all times are 0
+    uint32_t num_nodes;   // the graph's when the exec was made
     uint32_t num_lanes;
     uint64_t num_waits; // in a frame, between lanes and for frames before
     braid_spread frame; // from its begin on the device to its end
     // If the graph is one island: the waits of all its lanes for each other, in the mean of the
     // frames. Otherwise 0.
     uint64_t island_wait_ns;
-    const braid_frame_timing *frames; // num_frames, the oldest first
+    const braid_frame_timing *frames; // frames_kept, the oldest first
     const braid_node_timing *nodes;   // num_nodes
     const braid_lane_timing *lanes;   // num_lanes
     const braid_wait_timing *waits;   // num_waits

@@ -20,29 +20,29 @@ typedef struct braid_tune_trial {
     const char *name;              // "graph, 4 lanes, searched"; valid during the call
     const braid_exec_options *way; // options for braid_exec_create, without profile
     uint32_t num_lanes;            // that the plan has
-    uint32_t num_frames;           // that were timed
-    uint64_t planned_ns;           // a frame, by the plan
-    braid_spread frame; // a frame as timed by the host, its launch and the waiting included
-    bool was_dropped;   // as clearly slower, before the end
-    bool is_best;       // the way that is handed out
+    uint32_t frames_timed;
+    uint64_t planned_ns; // a frame, by the plan
+    braid_spread frame;  // a frame as timed by the host, its launch and the waiting included
+    bool was_dropped;    // as clearly slower, before the end
+    bool is_best;        // the way that is handed out
 } braid_tune_trial;
 
 // Receives each trial at the end, fastest first, dropped ones last. It must not launch or tune.
-typedef void braid_tune_report(void *user, const braid_tune_trial *trial);
+typedef void braid_tune_report(const braid_tune_trial *trial, void *user);
 
 // Receives the time used and the total that tuning takes (the budget, or the least that frames
 // need), before and while frames are timed. It must not launch or tune.
-typedef void braid_tune_progress(void *user, uint64_t used_ns, uint64_t total_ns);
+typedef void braid_tune_progress(uint64_t used_ns, uint64_t total_ns, void *user);
 
-// Options of braid_exec_tune.
+// Options of braid_graph_tune.
 typedef struct braid_tune_options {
     // Time for timing frames; 0: two seconds. Measuring costs and planning come on top, and slow
     // frames take longer (docs/book/tuning.md).
     uint64_t budget_ns;
-    uint32_t max_lanes;  // to try, as far as so many nodes may run at once, up to 128; 0: up to 32
-    bool keep_costs;     // plan with the graph's costs; otherwise they are measured first, and set
-    uint32_t max_frames; // in flight, to try: up to 3; 0 or 1: one. More are right only if nodes
-                         // declare all that they access
+    uint32_t max_lanes; // to try, as far as so many nodes may run at once, up to 128; 0: up to 32
+    bool keep_costs;    // plan with the graph's costs; otherwise they are measured first, and set
+    uint32_t max_frames_in_flight; // to try: up to 3; 0 or 1: one. More are right only if nodes
+                                   // declare all that they access
     braid_tune_report *report;     // NULL: none
     void *user;                    // for both functions
     braid_tune_progress *progress; // NULL: none
@@ -51,14 +51,14 @@ typedef struct braid_tune_options {
 // Runs frames of the graph and writes the options of the fastest exec (docs/book/tuning.md).
 // Kernels and calls run with the arguments they were added with, as often as the budget allows.
 // Errors: those of braid_exec_create and braid_exec_launch.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
-                                                        const braid_tune_options *options,
-                                                        braid_exec_options *out_way);
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_tune(braid_graph *graph, braid_device *device,
+                                                         const braid_tune_options *options,
+                                                         braid_exec_options *out_way);
 
 // A number for the structure of a graph: kinds, names and order of nodes, bundles, edges and
 // accesses, but no costs, arguments or addresses.
 // Thread-safety: as reading the graph.
-BRAID_API uint64_t braid_graph_digest(const braid_graph *graph);
+BRAID_API uint64_t braid_graph_get_digest(const braid_graph *graph);
 
 #ifdef __cplusplus
 }

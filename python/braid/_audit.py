@@ -46,7 +46,7 @@ class Finding:
 
 def audit(device: Device, graph: Graph, orders: bool = False) -> List[Finding]:
     """Runs one frame of the graph, node by node, and returns where its nodes access other memory than they
-    declare. With `orders` it first runs frames in other orders, and returns nodes that lack one. braid_exec_audit tells
+    declare. With `orders` it first runs frames in other orders, and returns nodes that lack one. braid_graph_audit tells
     more. What one frame does to buffers stays done."""
     run_deferred()
     if not isinstance(device, Device) or not isinstance(graph, Graph):
@@ -57,13 +57,13 @@ def audit(device: Device, graph: Graph, orders: bool = False) -> List[Finding]:
     user = ffi.new_handle((graph, findings))
     options = ffi.new("braid_audit_options *", (lib.braid_python_finding, user, orders))
     with device._owner as on, graph._owner as of:
-        status = lib.braid_exec_audit(on, of, options, ffi.new("size_t *"))
+        status = lib.braid_graph_audit(of, on, options, ffi.new("size_t *"))
     check_queue_call(status, graph._kept.queue_calls)
     graph._kept.failures.report()
     return findings
 
 
-def _tell(user: Any, found: Any) -> None:
+def _tell(found: Any, user: Any) -> None:
     told: Tuple[Graph, List[Finding]] = ffi.from_handle(user)
     graph, findings = told
     findings.append(Finding(

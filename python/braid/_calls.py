@@ -226,11 +226,11 @@ def queue_call_with_memory(call: Call, nbytes: int) -> Any:
 _log: List[Callable[[str, str], Any]] = []
 
 
-def _tell_log(user: Any, status: int, message: Any) -> None:
+def _tell_log(status: int, message: Any, user: Any) -> None:
     for function in list(_log):
         inside.depth += 1
         try:
-            function(string(lib.braid_status_name(status)), string(message))
+            function(string(lib.braid_status_get_name(status)), string(message))
         finally:
             inside.depth -= 1
 

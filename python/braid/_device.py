@@ -35,7 +35,7 @@ def backends() -> List[Backend]:
     struct = ffi.new("braid_backend_info *")
     found = []
     for name in (b"cuda", b"hip", b"cpu"):
-        check(lib.braid_backend_query(ffi.new("char[]", name), struct))
+        check(lib.braid_backend_get_info(ffi.new("char[]", name), struct))
         found.append(read_struct(Backend, struct))
     return found
 
@@ -202,7 +202,7 @@ class Device(Owned):
             check(lib.braid_event_create(pointer, options, out))
         return Event(self._owner, out[0])
 
-    def synchronize(self) -> None:
+    def wait(self) -> None:
         """Blocks until the default stream's work has ended."""
         with self._owner as pointer:
             check(wait_for_stream(pointer, ffi.NULL))
@@ -275,12 +275,12 @@ class Stream(Owned):
     def handle(self) -> int:
         """The CUstream or hipStream_t, for instance for torch.cuda.ExternalStream(stream.handle)."""
         with self._owner as pointer:
-            return int(ffi.cast("uintptr_t", lib.braid_stream_handle(self._device.pointer_for_children, pointer)))
+            return int(ffi.cast("uintptr_t", lib.braid_stream_get_handle(self._device.pointer_for_children, pointer)))
 
     def __cuda_stream__(self) -> Tuple[int, int]:
         return 0, self.handle
 
-    def synchronize(self) -> None:
+    def wait(self) -> None:
         """Blocks until all work queued so far has ended. Raises HostCallError where calls of host() raised."""
         with self._owner as pointer:
             status = wait_for_stream(self._device.pointer_for_children, pointer)
@@ -306,15 +306,15 @@ class Stream(Owned):
                                         ffi.cast("void *", span.address), number, nbytes, span.nbytes // nbytes))
 
     def host(self, function: Callable[[], Any]) -> None:
-        """Queues a call of a Python function on a host thread, which must not call Braid. The next synchronize
+        """Queues a call of a Python function on a host thread, which must not call Braid. The next wait
         raises what it raised."""
         with self._owner as pointer:
             check(queue_call(self._device.pointer_for_children, pointer, function, self._failures))
 
-    def wait(self, event: Event) -> None:
+    def follow(self, event: Event) -> None:
         """Work queued from now on starts after the event's latest record."""
         with self._owner as pointer, event._owner as other:
-            check(lib.braid_stream_wait(pointer, other))
+            check(lib.braid_stream_follow(pointer, other))
 
     def copy(self, to: Any, source: Any) -> None:
         """Queues a copy of an array to another of as many bytes. Both must live until it has ended."""
@@ -331,7 +331,7 @@ def wait_for_stream(device: Any, stream: Any) -> int:
             poll(lambda: bool(lib.braid_event_query(out[0]) != lib.BRAID_NOT_READY))
     finally:
         lib.braid_event_destroy(out[0])
-    return int(lib.braid_stream_synchronize(device, stream))
+    return int(lib.braid_stream_wait(device, stream))
 
 
 def is_ready(status: int) -> bool:
@@ -375,15 +375,15 @@ class Event(Owned):
         with self._owner as pointer:
             return is_ready(lib.braid_event_query(pointer))
 
-    def synchronize(self) -> None:
+    def wait(self) -> None:
         """Blocks until the latest record has been reached."""
         with self._owner as pointer:
             poll(lambda: bool(lib.braid_event_query(pointer) != lib.BRAID_NOT_READY))
-            check(lib.braid_event_synchronize(pointer))
+            check(lib.braid_event_wait(pointer))
 
     def elapsed_ns(self, end: Event) -> int:
         """From this event's latest record to that of another; both with timing."""
         out = ffi.new("uint64_t *")
         with self._owner as first, end._owner as second:
-            check(lib.braid_event_elapsed(first, second, out))
+            check(lib.braid_event_get_elapsed(first, second, out))
         return int(out[0])

@@ -96,14 +96,14 @@ _TYPES: Dict[int, Type[Error]] = {
     lib.BRAID_TRAPPED: TrappedError,
 }
 for _status, _type in _TYPES.items():  # also of those that a program raises
-    _type.status = ffi.string(lib.braid_status_name(_status)).decode()
+    _type.status = ffi.string(lib.braid_status_get_name(_status)).decode()
 
 
 def make_error(status: int) -> Error:
     """The latest failure on this thread as an exception. New statuses are failures, too."""
-    error = _TYPES.get(status, Error)(ffi.string(lib.braid_error_message()).decode("utf-8", "replace"))
-    error.status = ffi.string(lib.braid_status_name(status)).decode()
-    error.details = ffi.string(lib.braid_error_details()).decode("utf-8", "replace")
+    error = _TYPES.get(status, Error)(ffi.string(lib.braid_error_get_message()).decode("utf-8", "replace"))
+    error.status = ffi.string(lib.braid_status_get_name(status)).decode()
+    error.details = ffi.string(lib.braid_error_get_details()).decode("utf-8", "replace")
     return error
 
 

@@ -50,7 +50,7 @@ class ExecInfo:
     unshared_transient_bytes: int
     memory_bytes: int
     num_islands: int
-    num_frames: int
+    frames_in_flight: int
     whole_frames: bool
     num_frame_waits: int
     frame_period_ns: int
@@ -81,7 +81,7 @@ def _all_kept(arguments: Iterable[Argument]) -> Optional[List[Any]]:
 
 
 def _runs(pointer: Any, frame: int = LAST_FRAME) -> bool:
-    return bool(lib.braid_exec_wait_until(pointer, frame, 0) == lib.BRAID_NOT_READY)
+    return bool(lib.braid_exec_wait_for(pointer, frame, 0) == lib.BRAID_NOT_READY)
 
 
 def _read_running(graph: Graph, nodes: Any) -> List[RunningNode]:
@@ -152,8 +152,8 @@ class Exec(Owned):
         self._numbering = threading.RLock()
         self._late = late
         self._has_deadline = watcher is not None
-        self._keeps_times = bool(how.get("profile"))
-        self._places = options.frames if options.frames > 1 and options.when_full != lib.BRAID_FULL_QUEUES else 0
+        self._keeps_times = bool(how.get("frames_kept"))
+        self._places = options.frames_in_flight if options.frames_in_flight > 1 and options.when_full != lib.BRAID_FULL_QUEUES else 0
         self._waits_for_place = how.get("when_full") == "waits"
         # A launch that finds no place is refused before parameters take its rows. These four refuse it afterwards.
         self._is_busy_before_rows = not (options.black_box or options.deadline_ns or kept.ranks or kept.queue_calls)
@@ -189,10 +189,10 @@ class Exec(Owned):
         parameter has the last."""
         encoded = [(self._encode_rows(parameter, values), parameter._handle) for parameter, values in (rows or {}).items()]
         kept = {(-1, handle[0]): _all_kept(values) for values, handle in encoded if num_frames}
-        first = self.num_frames
+        first = self.num_launched
         status = self._given.give(kept, lambda: self._launch(
-            stream, lambda pointer, on: self._launch_all(pointer, on, num_frames, encoded)), lambda: self.num_frames,
-            lambda status: status == lib.BRAID_BUSY and self._is_busy_before_rows and self.num_frames == first)
+            stream, lambda pointer, on: self._launch_all(pointer, on, num_frames, encoded)), lambda: self.num_launched,
+            lambda status: status == lib.BRAID_BUSY and self._is_busy_before_rows and self.num_launched == first)
         if status != lib.BRAID_OK:
             self._check_queue_call(status)
         raise_interrupt()
@@ -207,16 +207,16 @@ class Exec(Owned):
                     rows: Sequence[Tuple[List[Argument], Tuple[int, int]]]) -> Any:
         packed = [(handle, b"".join(value.data for value in values), len(values)) for values, handle in rows]
         if self._frame_number is not None:
-            first = int(lib.braid_exec_num_frames(pointer))
+            first = int(lib.braid_exec_get_num_launched(pointer))
             numbers = struct.pack(f"={num_frames}Q", *range(first, first + num_frames))
             packed.append((self._frame_number, numbers, num_frames))
         data = [ffi.from_buffer(values) for _, values, _ in packed]
-        array = ffi.new("braid_param_rows[]", [(handle, values, num) for (handle, _, num), values in zip(packed, data)])
+        array = ffi.new("braid_parameter_rows[]", [(handle, values, num) for (handle, _, num), values in zip(packed, data)])
         return lib.braid_exec_launch_many(pointer, stream, num_frames, array, len(packed))
 
     def _launch_one(self, pointer: Any, stream: Any) -> Any:
         if self._frame_number is not None:
-            number = Argument(struct.pack("=Q", int(lib.braid_exec_num_frames(pointer))))
+            number = Argument(struct.pack("=Q", int(lib.braid_exec_get_num_launched(pointer))))
             check(self._put_param(pointer, self._frame_number, number))
         return lib.braid_exec_launch(pointer, stream)
 
@@ -236,7 +236,7 @@ class Exec(Owned):
         with self._owner as pointer:
             if len(self._given) > 64:
                 self._forget(pointer)
-            next_frame = int(lib.braid_exec_num_frames(pointer))
+            next_frame = int(lib.braid_exec_get_num_launched(pointer))
             if self._waits_for_place and 0 < self._places <= next_frame:
                 self._poll(lambda: not _runs(pointer, next_frame - self._places))
             if self._grows:
@@ -262,7 +262,7 @@ class Exec(Owned):
             else:
                 self._poll(lambda: not _runs(pointer), timeout)
                 limit = int(min(max(timeout, 1e-9), 1e9) * 1e9)
-                status = lib.braid_exec_wait_until(pointer, LAST_FRAME, 1 if may_poll() else limit)
+                status = lib.braid_exec_wait_for(pointer, LAST_FRAME, 1 if may_poll() else limit)
         if status == lib.BRAID_OK:
             self._given.drop(replaced)
         self._kept.failures.report()
@@ -285,11 +285,11 @@ class Exec(Owned):
     def wait_frame(self, frame: int) -> None:
         """Blocks until a frame, counted from 0 in launch order, has ended. Raises as wait does."""
         with self._owner as pointer:
-            num = int(lib.braid_exec_num_frames(pointer))
+            num = int(lib.braid_exec_get_num_launched(pointer))
             self._poll(lambda: not _runs(pointer, frame)
                        or any(late <= frame for late in self._late))
             self._tell_late(pointer, frame)
-            status = lib.braid_exec_wait_until(pointer, frame, 2**64 - 1)
+            status = lib.braid_exec_wait_for(pointer, frame, 2**64 - 1)
         if status == lib.BRAID_OK:
             self._given.drop_until(min(frame + 1, num))
         self._kept.failures.report()
@@ -306,28 +306,28 @@ class Exec(Owned):
     def _tell_late(self, pointer: Any, last: int = LAST_FRAME) -> None:
         late = [frame for frame in self._late if frame <= last]
         del self._late[:len(late)]  # they are in order
-        if late and lib.braid_exec_wait_until(pointer, last, 1) == lib.BRAID_TIMEOUT:
+        if late and lib.braid_exec_wait_for(pointer, last, 1) == lib.BRAID_TIMEOUT:
             error = make_error(lib.BRAID_TIMEOUT)
             error.args = (f"late: {count(len(late), 'frame')} from {late[0]} on; {error}",)
             raise error
 
     def _poll_all(self, pointer: Any, or_else: Callable[[], Any] = bool) -> None:
         """Before C waits for all frames. If another thread launches meanwhile, C waits for those from before."""
-        num = lib.braid_exec_num_frames(pointer)
+        num = lib.braid_exec_get_num_launched(pointer)
         self._poll(lambda: not _runs(pointer)
-                   or lib.braid_exec_num_frames(pointer) != num or or_else())
+                   or lib.braid_exec_get_num_launched(pointer) != num or or_else())
 
     @property
-    def num_frames(self) -> int:
+    def num_launched(self) -> int:
         """How many have been launched."""
         with self._owner as pointer:
-            return int(lib.braid_exec_num_frames(pointer))
+            return int(lib.braid_exec_get_num_launched(pointer))
 
     @property
     def done(self) -> bool:
         """Whether the last launch has ended."""
         with self._owner as pointer:
-            return is_ready(lib.braid_exec_wait_until(pointer, LAST_FRAME, 0))
+            return is_ready(lib.braid_exec_wait_for(pointer, LAST_FRAME, 0))
 
     def iterations(self, loop: Node) -> int:
         """How many iterations of a loop the last frame ran, once it has ended."""
@@ -350,10 +350,10 @@ class Exec(Owned):
 
     def capture(self, path: Optional[Union[str, os.PathLike[str]]] = None) -> int:
         """Writes the next frame, of an exec made with `capture`, to a file, and returns the file's size: see
-        braid_exec_capture. Without `path` it only returns the size."""
+        braid_exec_save_capture. Without `path` it only returns the size."""
         num = ffi.new("uint64_t *")
         with self._owner as pointer:
-            check(lib.braid_exec_capture(pointer, ffi.NULL if path is None else os.fsencode(path), num))
+            check(lib.braid_exec_save_capture(pointer, ffi.NULL if path is None else os.fsencode(path), num))
         return int(num[0])
 
     def run(self, frames: int = 1, stream: Any = None) -> None:
@@ -384,7 +384,7 @@ class Exec(Owned):
             self._give({(node.index, word): kept},
                        lambda pointer: int(lib.braid_exec_set_arg(pointer, handle, word, value)))
 
-    def set_param(self, parameter: Parameter, value: Any) -> None:
+    def set_parameter(self, parameter: Parameter, value: Any) -> None:
         """Gives a parameter another value, for later launches."""
         argument = self._value_of(parameter, value)
         self._give({(-1, parameter._handle[0]): argument.keep},
@@ -413,7 +413,7 @@ class Exec(Owned):
 
     def _put_param(self, pointer: Any, parameter: Tuple[int, int], argument: Argument) -> int:
         handle = ffi.new("braid_parameter *", parameter)[0]
-        return int(lib.braid_exec_set_param(pointer, handle, ffi.from_buffer(argument.data)))
+        return int(lib.braid_exec_set_parameter(pointer, handle, ffi.from_buffer(argument.data)))
 
     def set_grid(self, node: Node, grid: Size) -> None:
         """Gives a kernel node another grid, in blocks; with `grid_from`, another largest one. With a 0 in it the node
@@ -509,7 +509,7 @@ class Exec(Owned):
     def _give(self, kept: Mapping[Tuple[int, int], Any], call: Callable[[Any], int]) -> None:
         """By a call of C that takes all or nothing."""
         with self._owner as pointer:
-            check(self._given.give(kept, lambda: call(pointer), lambda: int(lib.braid_exec_num_frames(pointer)),
+            check(self._given.give(kept, lambda: call(pointer), lambda: int(lib.braid_exec_get_num_launched(pointer)),
                                    lambda status: True))
 
     def set_scratch(self, scratch: Resource, nbytes: int) -> None:
@@ -524,8 +524,8 @@ class Exec(Owned):
 
     def _forget(self, pointer: Any) -> None:
         """Lets go of what frames do not use any more, as far as that is known without a wait."""
-        replaced, num = self._given.replaced(), int(lib.braid_exec_num_frames(pointer))
-        if lib.braid_exec_wait_until(pointer, LAST_FRAME, 0) == lib.BRAID_OK:
+        replaced, num = self._given.replaced(), int(lib.braid_exec_get_num_launched(pointer))
+        if lib.braid_exec_wait_for(pointer, LAST_FRAME, 0) == lib.BRAID_OK:
             self._given.drop(replaced)
         elif self._places:
             self._given.drop_until(num - self._places)  # a launch in the place of a frame comes behind its end
@@ -533,7 +533,7 @@ class Exec(Owned):
     # ---- how long it takes ----
 
     def timings(self) -> Timings:
-        """What the last frames took, of an exec made with `profile`: of nodes, lanes and waits. Waits for the last
+        """What the last frames took, of an exec made with `frames_kept`: of nodes, lanes and waits. Waits for the last
         launch."""
         with self._owner as pointer:
             self._poll_all(pointer)
@@ -546,7 +546,7 @@ class Exec(Owned):
         return read_intervals(self)
 
     def measure(self, num_frames: int = 0) -> None:
-        """Runs so many frames (0: as many as are kept), of an exec made with `profile`, and gives the nodes of its
+        """Runs so many frames (0: as many as are kept), of an exec made with `frames_kept`, and gives the nodes of its
         graph the median of their times as costs, for later plans."""
         with self._owner as pointer, self.graph._owner as graph:
             status = lib.braid_exec_measure(pointer, graph, num_frames)
@@ -571,16 +571,16 @@ class Exec(Owned):
 
     def report(self) -> str:
         """What there is to know of it, in a few lines: how it is played and why, the plan and what limits it, its
-        memory, and of one made with `profile` which nodes took longest."""
+        memory, and of one made with `frames_kept` which nodes took longest."""
         info, plan = self.info, self.schedule
         planned = plan.info
         lines = [f"{self!r}: {info.mode}{' (' + info.reason + ')' if info.reason else ''}",
                  f"plan: {count(planned.num_lanes, 'lane')}, {count(planned.num_waits, 'wait')}, "
                  f"{planned.makespan_ns / 1e3:,.3f} us, and no plan is shorter than {planned.bound_ns / 1e3:,.3f} us",
                  plan.explain(),
-                 f"frames in flight: {info.num_frames}{' (' + info.frames_reason + ')' if info.frames_reason else ''}",
+                 f"frames in flight: {info.frames_in_flight}{' (' + info.frames_reason + ')' if info.frames_reason else ''}",
                  f"memory: {info.memory_bytes:,} bytes of the device, {info.transient_bytes:,} of them transient"]
-        if self._keeps_times and self.num_frames:
+        if self._keeps_times and self.num_launched:
             timings = self.timings()
             longest = sorted(timings.nodes, key=lambda one: -one.time.median_ns)[:5]
             lines.append(f"a frame took {timings.frame.median_ns / 1e3:,.3f} us, the longest nodes " + ", ".join(

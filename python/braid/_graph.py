@@ -433,10 +433,10 @@ class Graph(Communications):
     @property
     def digest(self) -> int:
         """A number for the structure of the graph; the same for one that is built alike elsewhere."""
-        return int(lib.braid_graph_digest(self._pointer))
+        return int(lib.braid_graph_get_digest(self._pointer))
 
     def parameter(self, name: str, value: Any, type: Any = None) -> Parameter:
-        """Declares a value that Exec.set_param changes for all nodes that have it among their `args`. Until
+        """Declares a value that Exec.set_parameter changes for all nodes that have it among their `args`. Until
         then it is `value`, a NumPy or ctypes number or an array; or a Python number, of `type`."""
         initial = encode(value, type, f"parameter '{name}'")
         out = ffi.new("braid_parameter *")
@@ -453,7 +453,7 @@ class Graph(Communications):
         """Has a node take a parameter for something else than a whole argument: "grid" (12 bytes), "grid_x",
         "grid_y", "grid_z" (uint32); "to", "from" (an array), "bytes" (uint64) of a copy; "to", "value",
         "num_values" (uint64) of a fill; "enabled" (bool) of any node; a part of an argument. It has the
-        parameter's first value in every exec until Exec.set_param. See braid_parameter_use for the rest."""
+        parameter's first value in every exec until Exec.set_parameter. See braid_parameter_use for the rest."""
         fill = self._kept.fills.get(node.index) if isinstance(node, Node) else None
         if fill is not None and target == "value" and not nbytes and isinstance(parameter, Parameter) \
                 and len(parameter._initial.data) - offset != fill.value_bytes:
@@ -469,10 +469,10 @@ class Graph(Communications):
     @property
     def nodes(self) -> List[Node]:
         pointer = self._pointer
-        return [Node(self, lib.braid_graph_node(pointer, i)) for i in range(len(self))]
+        return [Node(self, lib.braid_graph_get_node(pointer, i)) for i in range(len(self))]
 
     def __len__(self) -> int:
-        return int(lib.braid_graph_num_nodes(self._pointer))
+        return int(lib.braid_graph_get_num_nodes(self._pointer))
 
     def dot(self) -> str:
         """The graph as Graphviz DOT."""

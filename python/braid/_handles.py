@@ -24,7 +24,7 @@ class Node:
     def __init__(self, graph: Graph, handle: Any):
         self.graph = graph
         self._handle = (handle.index, handle.graph)
-        self.name = string(lib.braid_graph_node_name(graph._owner.pointer, handle))
+        self.name = string(lib.braid_graph_get_node_name(graph._owner.pointer, handle))
 
     @property
     def index(self) -> int:

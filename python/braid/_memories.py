@@ -81,7 +81,7 @@ class Memory(Owned):
                 check(wait_for_stream(device, stream))
             except KeyboardInterrupt:  # the copy goes on, and needs both
                 if queue_call(device, stream, lambda: (to, source), Failures()):
-                    lib.braid_stream_synchronize(device, stream)
+                    lib.braid_stream_wait(device, stream)
                 raise
 
     @property

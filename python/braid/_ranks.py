@@ -23,13 +23,13 @@ _REDUCTIONS = {"sum": lib.BRAID_REDUCTION_SUM, "min": lib.BRAID_REDUCTION_MIN, "
 
 
 class Ranks(Owned):
-    """The ranks that MPI has started, which all open this at once, each once. `timeout_ms`: how long anything may
+    """The ranks that MPI has started, which all open this at once, each once. `timeout_ns`: how long anything may
     wait for another rank. See braid_ranks_open."""
 
-    def __init__(self, *, timeout_ms: int = 0):
+    def __init__(self, *, timeout_ns: int = 0):
         run_deferred()
         options = ffi.new("braid_ranks_options *")
-        options.timeout_ms = timeout_ms
+        options.timeout_ns = timeout_ns
         out = ffi.new("braid_ranks **")
         check(lib.braid_ranks_open(options, out))
         self._owner = Owner("ranks", out[0], lib.braid_ranks_close)

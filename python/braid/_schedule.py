@@ -144,7 +144,7 @@ class Schedule(Owned):
     def _call(self, function: Callable[[Any], Any]) -> Any:
         if self._exec is not None:
             with self._exec._owner as exec_:
-                return function(lib.braid_exec_schedule(exec_))
+                return function(lib.braid_exec_get_schedule(exec_))
         with self._owner as pointer:
             return function(pointer)
 
@@ -299,7 +299,7 @@ class Schedule(Owned):
         places = [self.placement(node) for node in self._nodes]
         tasks = list(zip(ids, names, places))
         return {
-            "braid": string(lib.braid_version()), "format": 2, "kind": "plan", "nodes": info.num_nodes,
+            "braid": string(lib.braid_get_version()), "format": 2, "kind": "plan", "nodes": info.num_nodes,
             "guessed": info.num_guessed, "lanes": [[ids[node.index] for node in lane] for lane in self.lanes],
             "waits": waits, "records": info.num_records,
             "makespan": info.makespan_ns, "bound": info.bound_ns,

@@ -49,4 +49,4 @@ def whole_text(write: Callable[[Any, int], Any]) -> str:
 
 def version() -> str:
     """Of the library in use."""
-    return string(lib.braid_version())
+    return string(lib.braid_get_version())

@@ -75,9 +75,9 @@ class WaitTiming:
 
 @dataclasses.dataclass(frozen=True)
 class Timings:
-    """Of `num_frames` frames. A frame is from its begin on the device to its end."""
+    """Of `frames_kept` frames. A frame is from its begin on the device to its end."""
 
-    num_frames: int
+    frames_kept: int
     frame: Spread
     nodes: List[NodeTiming]
     lanes: List[LaneTiming]
@@ -88,7 +88,7 @@ class Timings:
     def _repr_html_(self) -> str:
         rows = [(one.node.name, *_microseconds(one.time), one.timed_by) for one in self.nodes]
         return table(("node", "median, us", "least", "most", "timed"), [("a frame", *_microseconds(self.frame), ""), *rows],
-                     count(self.num_frames, "frame"))
+                     count(self.frames_kept, "frame"))
 
 
 def _microseconds(spread: Spread) -> Tuple[float, float, float]:
@@ -104,11 +104,11 @@ def read_timings(exec_: Exec) -> Timings:
     total = ffi.new("braid_timings *")
     with exec_._owner as pointer:
         check(lib.braid_exec_get_timings(pointer, total))
-        return Timings(total.num_frames, read_spread(total.frame),
+        return Timings(total.frames_kept, read_spread(total.frame),
                        [_node(total.nodes[i], node) for i, node in enumerate(nodes)],
                        [_lane(total.lanes[i], nodes) for i in range(total.num_lanes)],
                        [_wait(total.waits[i], nodes) for i in range(total.num_waits)],
-                       [_frame(total.frames[i]) for i in range(total.num_frames)],
+                       [_frame(total.frames[i]) for i in range(total.frames_kept)],
                        total.island_wait_ns)
 
 
@@ -145,4 +145,4 @@ def read_intervals(exec_: Exec) -> List[Tuple[int, int]]:
     total = ffi.new("braid_timings *")
     with exec_._owner as pointer:
         check(lib.braid_exec_get_timings(pointer, total))
-        return [(one.start_ns, one.end_ns) for one in total.intervals[0:total.num_frames * total.num_nodes]]
+        return [(one.start_ns, one.end_ns) for one in total.intervals[0:total.frames_kept * total.num_nodes]]

@@ -26,7 +26,7 @@ class Trial:
     name: str
     way: ExecOptions
     num_lanes: int
-    num_frames: int
+    frames_timed: int
     planned_ns: int
     frame: Spread
     was_dropped: bool
@@ -44,16 +44,16 @@ class Tuning:
     def _repr_html_(self) -> str:
         return table(("", "way", "lanes", "frame, us", "planned, us", "frames"),
                      [("*" if one.is_best else "", one.name, one.num_lanes, one.frame.median_ns / 1e3,
-                       one.planned_ns / 1e3, one.num_frames) for one in self.trials], "tuning: * is taken")
+                       one.planned_ns / 1e3, one.frames_timed) for one in self.trials], "tuning: * is taken")
 
 
 def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0,
-         keep_costs: bool = False, max_frames: int = 0, progress: Optional[Callable[[int, int], Any]] = None) -> Tuning:
+         keep_costs: bool = False, max_frames_in_flight: int = 0, progress: Optional[Callable[[int, int], Any]] = None) -> Tuning:
     """Runs frames of the graph for about `budget_ns` (0: two seconds), and tells how it was the fastest. The
     costs of its nodes are measured first, and set, unless `keep_costs`. Kernels and calls run as often as
     there is time for, thousands of times where a frame is short. However short the budget, each way runs two frames
     at least, which may take many times as long where frames are slow: progress(used_ns, total_ns) is told
-    before and meanwhile. With `max_frames` of 2 or 3 it tries as many frames in flight, which overlap rightly only
+    before and meanwhile. With `max_frames_in_flight` of 2 or 3 it tries as many frames in flight, which overlap rightly only
     where nodes say all that they touch."""
     run_deferred()
     if not isinstance(device, Device) or not isinstance(graph, Graph):
@@ -64,26 +64,26 @@ def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0
     user = ffi.new_handle((trials, progress))
     options = ffi.new("braid_tune_options *")
     options.budget_ns, options.max_lanes, options.keep_costs = budget_ns, max_lanes, keep_costs
-    options.max_frames = max_frames
+    options.max_frames_in_flight = max_frames_in_flight
     options.report, options.user = lib.braid_python_trial, user
     if progress is not None:
         check_function(progress, "the function of the progress")
         options.progress = lib.braid_python_progress
     way = ffi.new("braid_exec_options *")
     with device._owner as on, graph._owner as of:
-        status = lib.braid_exec_tune(on, of, options, way)
+        status = lib.braid_graph_tune(of, on, options, way)
     check_queue_call(status, graph._kept.queue_calls)
     graph._kept.failures.report()
     return Tuning(read_exec(way), trials)
 
 
-def _tell_trial(user: Any, trial: Any) -> None:
+def _tell_trial(trial: Any, user: Any) -> None:
     trials: List[Trial] = ffi.from_handle(user)[0]
-    trials.append(Trial(string(trial.name), read_exec(trial.way), trial.num_lanes, trial.num_frames,
+    trials.append(Trial(string(trial.name), read_exec(trial.way), trial.num_lanes, trial.frames_timed,
                         trial.planned_ns, read_spread(trial.frame), trial.was_dropped, trial.is_best))
 
 
-def _tell_progress(user: Any, used_ns: int, total_ns: int) -> None:
+def _tell_progress(used_ns: int, total_ns: int, user: Any) -> None:
     ffi.from_handle(user)[1](int(used_ns), int(total_ns))
 
 

@@ -31,7 +31,7 @@ struct log_call {
 };
 static struct log_call *log_calls; // guarded by log_lock
 
-const char *braid_status_name(braid_status status)
+const char *braid_status_get_name(braid_status status)
 {
     static const char *const names[] = {
         [BRAID_OK] = "BRAID_OK",
@@ -54,7 +54,7 @@ const char *braid_status_name(braid_status status)
     return names[index];
 }
 
-const char *braid_error_message(void)
+const char *braid_error_get_message(void)
 {
     return message;
 }
@@ -104,7 +104,7 @@ static void log_message(braid_status status)
     if (!function)
         return;
     is_logging = true;
-    function(user, status, message);
+    function(status, message, user);
     is_logging = false;
     pthread_mutex_lock(&log_lock);
     remove_call(&call);
@@ -248,7 +248,7 @@ void braid_error_set_details(const char *end, const char *text)
         free(details);
 }
 
-const char *braid_error_details(void)
+const char *braid_error_get_details(void)
 {
     pthread_once(&once, make_key);
     const struct details *details = has_key ? pthread_getspecific(thread_details) : NULL;

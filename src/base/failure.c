@@ -9,7 +9,7 @@ void braid_failure_note(struct failure *failure)
     int none = FAILURE_NONE;
     if (!atomic_compare_exchange_strong(&failure->state, &none, FAILURE_BEING_NOTED))
         return;
-    const char *message = braid_error_message();
+    const char *message = braid_error_get_message();
     size_t length = strnlen(message, sizeof(failure->message) - 1);
     memcpy(failure->message, message, length);
     failure->message[length] = '\0';

@@ -5,7 +5,7 @@
 #define TEXT_OF(number) #number
 #define VERSION(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 
-const char *braid_version(void)
+const char *braid_get_version(void)
 {
     return VERSION(BRAID_VERSION_MAJOR, BRAID_VERSION_MINOR, BRAID_VERSION_PATCH);
 }

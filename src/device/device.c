@@ -83,7 +83,7 @@ static braid_status device_query(const struct backend_driver *driver, uint32_t *
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     if (check_allowed(driver->name))
-        snprintf(out_reason, size, "%s", braid_error_message());
+        snprintf(out_reason, size, "%s", braid_error_get_message());
     else
         status = driver->query(driver, out_num, out_reason, size);
     braid_error_end_attempt(&attempt, BRAID_OK);
@@ -137,12 +137,12 @@ static braid_status device_choose(const char *name, const struct backend_driver 
 #define MAX_IDLE_STREAMS 128
 #define MAX_IDLE_EVENTS 4096
 
-braid_status braid_backend_query(const char *name, braid_backend_info *out_info)
+braid_status braid_backend_get_info(const char *name, braid_backend_info *out_info)
 {
     if (!name || !out_info)
-        return braid_error_null("braid_backend_query", name ? "out_info" : "name");
+        return braid_error_null("braid_backend_get_info", name ? "out_info" : "name");
     const struct backend_driver *driver = NULL;
-    braid_status status = device_find_driver("braid_backend_query", name, &driver);
+    braid_status status = device_find_driver("braid_backend_get_info", name, &driver);
     if (!status)
         status = braid_process_watch();
     if (status)

@@ -62,11 +62,11 @@ braid_status braid_event_record(braid_event *event, braid_stream *stream)
     return backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
 }
 
-braid_status braid_stream_wait(braid_stream *stream, braid_event *event)
+braid_status braid_stream_follow(braid_stream *stream, braid_event *event)
 {
-    braid_status status = check_event("braid_stream_wait", event);
+    braid_status status = check_event("braid_stream_follow", event);
     if (!status)
-        status = braid_device_check_stream("braid_stream_wait", event->device, stream);
+        status = braid_device_check_stream("braid_stream_follow", event->device, stream);
     if (status)
         return status;
     struct backend *backend = event->device->backend;
@@ -83,27 +83,27 @@ braid_status braid_event_query(braid_event *event)
     return event->device->backend->ops->event_query(event->device->backend, event->backend);
 }
 
-braid_status braid_event_synchronize(braid_event *event)
+braid_status braid_event_wait(braid_event *event)
 {
-    braid_status status = check_event("braid_event_synchronize", event);
+    braid_status status = check_event("braid_event_wait", event);
     if (!status)
-        status = braid_inside_check("braid_event_synchronize", NULL);
+        status = braid_inside_check("braid_event_wait", NULL);
     if (status)
         return status;
     return event->device->backend->ops->event_synchronize(event->device->backend, event->backend);
 }
 
-braid_status braid_event_elapsed(braid_event *start, braid_event *end, uint64_t *out_ns)
+braid_status braid_event_get_elapsed(braid_event *start, braid_event *end, uint64_t *out_ns)
 {
     if (!start || !end)
-        return braid_error_null("braid_event_elapsed", start ? "end" : "start");
+        return braid_error_null("braid_event_get_elapsed", start ? "end" : "start");
     if (!out_ns || start->device != end->device || !start->backend->timing || !end->backend->timing)
-        return braid_error_invalid("braid_event_elapsed: %s",
+        return braid_error_invalid("braid_event_get_elapsed: %s",
                                    !out_ns ? "out_ns is NULL"
                                    : start->device != end->device
                                        ? "the events are of two devices"
                                        : "an event was made without timing");
-    braid_status status = braid_device_check("braid_event_elapsed", start->device);
+    braid_status status = braid_device_check("braid_event_get_elapsed", start->device);
     if (status)
         return status;
     struct backend *backend = start->device->backend;

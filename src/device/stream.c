@@ -84,7 +84,7 @@ void braid_stream_destroy(braid_stream *stream)
     braid_device_count(device, &device->streams, wrapped, -1);
 }
 
-void *braid_stream_handle(braid_device *device, braid_stream *stream)
+void *braid_stream_get_handle(braid_device *device, braid_stream *stream)
 {
     if (!device_is_open(device) || device->group)
         return NULL;
@@ -95,11 +95,11 @@ void *braid_stream_handle(braid_device *device, braid_stream *stream)
     return device->backend->ops->stream_handle(device->backend, device_backend_stream(stream));
 }
 
-braid_status braid_stream_synchronize(braid_device *device, braid_stream *stream)
+braid_status braid_stream_wait(braid_device *device, braid_stream *stream)
 {
-    braid_status status = braid_device_check_stream("braid_stream_synchronize", device, stream);
+    braid_status status = braid_device_check_stream("braid_stream_wait", device, stream);
     if (!status)
-        status = braid_inside_check("braid_stream_synchronize", NULL);
+        status = braid_inside_check("braid_stream_wait", NULL);
     if (status)
         return status;
     return device->backend->ops->stream_synchronize(device->backend, device_backend_stream(stream));

@@ -308,7 +308,7 @@ braid_status braid_exec_add_black_box(braid_exec *exec, const braid_graph *graph
     if (backend->ops->notes == BACKEND_NOTES_NOTHING)
         return braid_error(BRAID_UNSUPPORTED, "braid_exec_create: %s has no black boxes",
                            exec->device->label);
-    if (options->profile && has_rows_of_lanes(exec))
+    if (options->frames_kept && has_rows_of_lanes(exec))
         return braid_error(BRAID_UNSUPPORTED,
                            "braid_exec_create: kernels on %s write either times (profile) or that "
                            "they run (black_box)",
@@ -520,7 +520,7 @@ braid_status braid_exec_add_running(const braid_exec *exec, braid_status status)
     uint64_t num_ended = 0;
     find_running(exec, &running, &num_ended);
     braid_running_write(&running, text, sizeof(text));
-    status = braid_error(status, "%.400s; %s", braid_error_message(), text);
+    status = braid_error(status, "%.400s; %s", braid_error_get_message(), text);
     if (running.has_notes)
         set_details((braid_exec *)(uintptr_t)exec, &running, num_ended);
     return status;

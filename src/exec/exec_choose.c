@@ -29,10 +29,10 @@ static bool is_refused(const braid_exec *exec, braid_status status)
 static void end_try(braid_exec *exec, const struct error_attempt *attempt, braid_status status)
 {
     if (is_refused(exec, status))
-        snprintf(exec->info.reason, sizeof(exec->info.reason), "%s", braid_error_message());
+        snprintf(exec->info.reason, sizeof(exec->info.reason), "%s", braid_error_get_message());
     if (is_refused(exec, status) && status == BRAID_NO_MEMORY)
         braid_error_end_noted(attempt, braid_error(status, "the graph is not made one island: %s",
-                                                   braid_error_message()));
+                                                   braid_error_get_message()));
     else
         braid_error_end_attempt(attempt, is_refused(exec, status) ? BRAID_OK : status);
 }

@@ -94,7 +94,7 @@ static braid_status exec_choose_early(braid_exec *exec, const braid_graph *graph
     }
     exec->tasks.prefetches = NULL;
     // With times, events stand between the kernels of a stream.
-    if (!costs.early_ns || options->no_early_start || (options->profile && adjacent))
+    if (!costs.early_ns || options->no_early_start || (options->frames_kept && adjacent))
         return BRAID_OK;
     struct plan_early_node *nodes = braid_allocate_zeroed(exec->tasks.num, sizeof(*nodes));
     if (!nodes)
@@ -165,7 +165,7 @@ static braid_status refuse(const char *what)
 
 static braid_status check_placed(const braid_exec_options *options)
 {
-    if (options->profile)
+    if (options->frames_kept)
         return refuse("times of frames (profile): devices have clocks of their own");
     if (options->islands == BRAID_ISLANDS_WHOLE || options->islands == BRAID_ISLANDS_ALWAYS)
         return refuse("islands");
@@ -328,7 +328,7 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
         .num_slots = exec->frames.num,
         .first = index ? exec->frames.slots[0].playing : NULL,
         .priority = exec->priority,
-        .num_profiled = exec_times_of_slot(options->profile, exec->frames.num),
+        .num_profiled = exec_times_of_slot(options->frames_kept, exec->frames.num),
         .must_have_islands = options->islands == BRAID_ISLANDS_ALWAYS,
     };
     unsigned char *arenas[MOST_PLACES];
@@ -393,7 +393,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = braid_exec_order_frames(exec, graph);
     if (!status) // it times the operations of then
-        status = braid_exec_add_times(exec, options->profile);
+        status = braid_exec_add_times(exec, options->frames_kept);
     if (!status)
         braid_exec_assign_notes(exec);
     if (!status)
@@ -429,9 +429,9 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
     if (islands < BRAID_ISLANDS_AUTO || islands > BRAID_ISLANDS_ALWAYS)
         return braid_error_invalid("braid_exec_create: unknown islands %d", islands);
     int when_full = (int)options->when_full;
-    if (options->frames > EXEC_MOST_FRAMES)
+    if (options->frames_in_flight > EXEC_MOST_FRAMES)
         return braid_error_invalid("braid_exec_create: %u frames in flight, and %d are the most",
-                                   options->frames, (int)EXEC_MOST_FRAMES);
+                                   options->frames_in_flight, (int)EXEC_MOST_FRAMES);
     if (when_full < BRAID_FULL_QUEUES || when_full > BRAID_FULL_REFUSES)
         return braid_error_invalid("braid_exec_create: unknown when_full %d", when_full);
     if (options->on_deadline && !options->deadline_ns)
@@ -466,7 +466,7 @@ static void exec_free(braid_exec *exec)
 static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options)
 {
-    exec->frames.num = options->frames ? options->frames : 1;
+    exec->frames.num = options->frames_in_flight ? options->frames_in_flight : 1;
     exec->frames.when_full = options->when_full;
     exec->priority = options->priority;
     exec->frames.slots =

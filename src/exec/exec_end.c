@@ -60,7 +60,7 @@ static braid_status after_launch(struct exec_part *part, braid_exec *exec,
     return braid_error(status,
                        "launch on %s: the frame's callback could not be queued, so the frame's end "
                        "was awaited: %s",
-                       exec->device->label, braid_error_message());
+                       exec->device->label, braid_error_get_message());
 }
 
 // The device has told of all frames whose callback was queued. Only the last ones can be left.

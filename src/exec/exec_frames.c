@@ -275,7 +275,7 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
 {
     struct array links = { 0 };
     uint32_t undeclared = GRAPH_NONE;
-    exec->info.num_frames = exec->frames.num;
+    exec->info.frames_in_flight = exec->frames.num;
     exec->info.num_frame_waits = 0;
     exec->info.frames_reason[0] = '\0';
     exec->info.whole_frames = true;

@@ -125,7 +125,7 @@ static braid_status record_end(braid_exec *exec, struct exec_launch *launch)
     if (status)
         return braid_error(
             status, "launch on %s: the frame's end could not be recorded, so it was awaited: %s",
-            exec->device->label, braid_error_message());
+            exec->device->label, braid_error_get_message());
     braid_exec_mark_replaced(exec, slot, launch->queue);
     if (slot->queue)
         status = wait(exec, launch->stream, slot->done);
@@ -351,7 +351,7 @@ braid_status braid_exec_ask(const char *function, braid_exec *exec)
 }
 
 // Without the lock: queue calls ask on the thread that launches, which has it.
-uint64_t braid_exec_num_frames(braid_exec *exec)
+uint64_t braid_exec_get_num_launched(braid_exec *exec)
 {
     return exec ? atomic_load(&exec->frames.num_launched) : 0;
 }
@@ -368,7 +368,7 @@ uint64_t braid_exec_count_iterations(const braid_exec *exec, const struct frame_
 static braid_status read_iterations(const char *function, braid_exec *exec, uint32_t node,
                                     uint64_t *out_num)
 {
-    uint64_t num = braid_exec_num_frames(exec);
+    uint64_t num = braid_exec_get_num_launched(exec);
     if (num == 0)
         return braid_error_invalid("%s: no frame was launched", function);
     braid_status status = atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
@@ -412,7 +412,7 @@ braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64
     return status;
 }
 
-const braid_schedule *braid_exec_schedule(const braid_exec *exec)
+const braid_schedule *braid_exec_get_schedule(const braid_exec *exec)
 {
     return exec ? exec->schedule : NULL;
 }
@@ -433,7 +433,7 @@ void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
 struct many {
     braid_stream *stream;
     size_t num_frames;
-    const braid_param_rows *rows;
+    const braid_parameter_rows *rows;
     size_t num_rows;
 };
 
@@ -444,7 +444,7 @@ static braid_status check_rows(const braid_exec *exec, const struct many *many)
     if (many->num_rows && !many->rows)
         return braid_error_null(function, "rows");
     for (size_t i = 0; i < many->num_rows; i++) {
-        const braid_param_rows *rows = &many->rows[i];
+        const braid_parameter_rows *rows = &many->rows[i];
         braid_status status = braid_exec_check_param(function, exec, rows->parameter);
         if (status)
             return status;
@@ -519,10 +519,10 @@ static braid_status launch_all(braid_exec *exec, const struct many *many)
         braid_status status = launch_some(exec, many, done, &num);
         if (status && num == 1)
             return braid_error(status, "frame %zu of %zu: %s", done, num_frames,
-                               braid_error_message());
+                               braid_error_get_message());
         if (status)
             return braid_error(status, "frames %zu to %zu of %zu: %s", done, done + num - 1,
-                               num_frames, braid_error_message());
+                               num_frames, braid_error_get_message());
         done += num;
     }
     return BRAID_OK;
@@ -553,7 +553,7 @@ static braid_status launch_in_turn(braid_exec *exec, const struct many *many)
 }
 
 braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames,
-                                    const braid_param_rows *rows, size_t num_rows)
+                                    const braid_parameter_rows *rows, size_t num_rows)
 {
     const struct many many = { stream, num_frames, rows, num_rows };
     braid_status status = braid_exec_enter("braid_exec_launch_many", exec);

@@ -314,11 +314,12 @@ braid_status braid_exec_check_param(const char *function, const braid_exec *exec
     return BRAID_OK;
 }
 
-braid_status braid_exec_set_param(braid_exec *exec, braid_parameter parameter, const void *value)
+braid_status braid_exec_set_parameter(braid_exec *exec, braid_parameter parameter,
+                                      const void *value)
 {
     if (!exec || !value)
-        return braid_error_null("braid_exec_set_param", exec ? "value" : "exec");
-    braid_status status = braid_exec_check_param("braid_exec_set_param", exec, parameter);
+        return braid_error_null("braid_exec_set_parameter", exec ? "value" : "exec");
+    braid_status status = braid_exec_check_param("braid_exec_set_parameter", exec, parameter);
     if (status)
         return status;
     pthread_mutex_lock(&exec->turn.lock);

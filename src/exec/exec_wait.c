@@ -126,7 +126,7 @@ braid_status braid_exec_fail(braid_exec *exec, const char *what)
 {
     braid_status status =
         braid_error(BRAID_DEVICE_ERROR, "%s on %s can be neither recorded nor awaited: %s", what,
-                    exec->device->label, braid_error_message());
+                    exec->device->label, braid_error_get_message());
     return braid_exec_has_failed(exec) ? status : braid_device_fail(exec->device);
 }
 
@@ -152,7 +152,7 @@ void braid_exec_await_unrecorded(braid_exec *exec, braid_stream *stream)
 
 enum { SPIN_NS = 20000, SLEEP_PART = 16, LONGEST_SLEEP_NS = 1000000 };
 
-static const char function[] = "braid_exec_wait_until";
+static const char function[] = "braid_exec_wait_for";
 
 // The sleep makes a wait longer by a sixteenth at most.
 static void pause_after(uint64_t waited_ns, uint64_t left_ns)
@@ -195,7 +195,7 @@ static braid_status query_frame(braid_exec *exec, uint64_t frame)
     braid_status status = braid_exec_check_devices(function, exec);
     if (!status)
         status = ask_for_frame(exec, frame, exec->device->backend->ops->event_query);
-    if (status || frame + 1 < braid_exec_num_frames(exec))
+    if (status || frame + 1 < braid_exec_get_num_launched(exec))
         return status;
     return atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
 }
@@ -215,7 +215,7 @@ static braid_status time_out(braid_exec *exec, const char *text)
 
 static braid_status reach_limit(braid_exec *exec, uint64_t frame, uint64_t ns)
 {
-    uint64_t num = braid_exec_num_frames(exec);
+    uint64_t num = braid_exec_get_num_launched(exec);
     char text[160];
     if (frame != BRAID_LAST_FRAME)
         snprintf(text, sizeof(text), "%s: frame %llu has not ended after %llu ns", function,
@@ -247,12 +247,12 @@ static braid_status tell_late(const char *caller, braid_exec *exec, uint64_t fir
 static braid_status poll(const char *caller, braid_exec *exec, uint64_t frame, uint64_t ns,
                          bool *out_later)
 {
-    const uint64_t num = frame == BRAID_LAST_FRAME ? braid_exec_num_frames(exec) : frame + 1;
+    const uint64_t num = frame == BRAID_LAST_FRAME ? braid_exec_get_num_launched(exec) : frame + 1;
     const uint64_t begin_ns = clock_now_ns();
     uint64_t first, last;
     braid_status status;
     while ((status = query_frame(exec, frame)) == BRAID_NOT_READY) {
-        *out_later = braid_exec_num_frames(exec) > num && braid_exec_knows_ended(exec, num);
+        *out_later = braid_exec_get_num_launched(exec) > num && braid_exec_knows_ended(exec, num);
         if (*out_later)
             return braid_exec_parts_wait(exec->parts, exec);
         uint64_t waited_ns = clock_now_ns() - begin_ns;
@@ -280,7 +280,7 @@ static braid_status wait_for_frame(braid_exec *exec, uint64_t frame)
     if (!status && !later)
         status = ask_for_frame(exec, frame, exec->device->backend->ops->event_synchronize);
     // The ends of all frames but the last are known: a launch that waits may wait for the caller.
-    if (!status && !later && frame + 1 >= braid_exec_num_frames(exec))
+    if (!status && !later && frame + 1 >= braid_exec_get_num_launched(exec))
         status = braid_exec_await_launch(function, exec);
     return status ? status : braid_exec_tell_traps(exec, frame);
 }
@@ -296,7 +296,7 @@ static braid_status wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
     return status ? status : braid_exec_tell_traps(exec, frame);
 }
 
-braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
+braid_status braid_exec_wait_for(braid_exec *exec, uint64_t frame, uint64_t ns)
 {
     if (exec && ns == 0 && frame == BRAID_LAST_FRAME)
         return braid_exec_ask(function, exec);

@@ -32,7 +32,7 @@ static void add_node(uint64_t *digest, const braid_graph *graph, uint32_t index)
     }
 }
 
-uint64_t braid_graph_digest(const braid_graph *graph)
+uint64_t braid_graph_get_digest(const braid_graph *graph)
 {
     if (!graph)
         return 0;

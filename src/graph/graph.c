@@ -65,12 +65,12 @@ void braid_graph_destroy(braid_graph *graph)
     free(graph);
 }
 
-size_t braid_graph_num_nodes(const braid_graph *graph)
+size_t braid_graph_get_num_nodes(const braid_graph *graph)
 {
     return graph ? graph->nodes.num : 0;
 }
 
-braid_node braid_graph_node(const braid_graph *graph, size_t index)
+braid_node braid_graph_get_node(const braid_graph *graph, size_t index)
 {
     if (!graph || index >= graph->nodes.num)
         return (braid_node){ 0 };
@@ -88,7 +88,7 @@ const char *braid_graph_name(const braid_graph *graph, uint32_t index)
     return braid_work_words[kind].name;
 }
 
-const char *braid_graph_node_name(const braid_graph *graph, braid_node node)
+const char *braid_graph_get_node_name(const braid_graph *graph, braid_node node)
 {
     if (!graph_owns_node(graph, node))
         return "";

@@ -266,7 +266,7 @@ static inline uint64_t graph_arg_stride(uint32_t bytes)
     return ((uint64_t)bytes + 15) / 16 * 16;
 }
 
-// The node's name by index, as braid_graph_node_name.
+// The node's name by index, as braid_graph_get_node_name.
 const char *braid_graph_name(const braid_graph *graph, uint32_t node);
 
 // A resource's name; a range is named like its buffer with "[offset, end)" behind it, in `buffer`.

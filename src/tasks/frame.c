@@ -201,7 +201,7 @@ static braid_status prepare(const struct frame *frame, struct backend_task *task
     braid_status status = backend->ops->task_prepare(backend, task);
     if (status)
         return braid_error(status, "node %s: %s", braid_node_text(task->node, task->name).text,
-                           braid_error_message());
+                           braid_error_get_message());
     return BRAID_OK;
 }
 

@@ -38,9 +38,9 @@ braid_status braid_player_queue_call(braid_device *device, const struct backend_
     bool has_message = braid_error_count() != num_errors; // a call of Braid's left it
     char why[64] = "";
     if (made_call.made)
-        snprintf(why, sizeof(why), "its queue call returned %s%s", braid_status_name(status),
+        snprintf(why, sizeof(why), "its queue call returned %s%s", braid_status_get_name(status),
                  has_message ? ": " : "");
     return braid_error(status, "launch of node %s (%s, lane %u) failed: %s%s",
                        braid_node_text(task->node, task->name).text, device->label, task->lane, why,
-                       has_message ? braid_error_message() : "");
+                       has_message ? braid_error_get_message() : "");
 }

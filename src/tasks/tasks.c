@@ -192,7 +192,7 @@ static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct 
     if (status)
         return braid_error(status, "node %s: %s",
                            braid_node_text(node, braid_graph_name(graph, node)).text,
-                           braid_error_message());
+                           braid_error_get_message());
     slot->place = place;
     braid_pointer_map_put(&maps[place], kernel->kernel, (uint32_t)tasks->num_kernels++);
     tasks->items[node].launch.kernel = slot->kernel;

@@ -91,7 +91,7 @@ struct findings {
     bool others_run;  // threads, whose system calls are not seen
 };
 
-static inline void keep_finding(void *user, const braid_audit_finding *finding)
+static inline void keep_finding(const braid_audit_finding *finding, void *user)
 {
     struct findings *findings = user;
     if (finding->kind == BRAID_AUDIT_UNSEEN && strstr(finding->text, "not seen here, and fail")) {
@@ -114,8 +114,8 @@ static inline void audit_frames(braid_device *device, const braid_graph *graph, 
     size_t num = 77;
     findings->num = 0;
     findings->lacks_calls = findings->others_run = false;
-    check_ok(braid_exec_audit(device, graph,
-                              &(braid_audit_options){ keep_finding, findings, orders }, &num));
+    check_ok(braid_graph_audit(graph, device,
+                               &(braid_audit_options){ keep_finding, findings, orders }, &num));
     assert_int_equal(num, findings->num + findings->lacks_calls + findings->others_run);
 }
 
@@ -171,7 +171,7 @@ static inline int open_audited(void **state)
         .num_workers = 2,
     };
     if (braid_device_open(&options, &audited.device))
-        skip_program(braid_error_message());
+        skip_program(braid_error_get_message());
     check_ok(braid_memory_allocate(audited.device, BRAID_MEMORY_HOST, 3 * PAGE, &audited.memory));
     memset(audited.memory, 0, 3 * PAGE);
     audited.words = (uint32_t *)(((uintptr_t)audited.memory + PAGE - 1) / PAGE * PAGE);

@@ -139,7 +139,7 @@ static void any_allocation_may_fail(void **state)
     for (uint64_t nth = 1; failed; nth++) {
         size_t num = 5;
         failing_memory_arm_once(nth);
-        braid_status status = braid_exec_audit(audited.device, audited.graph, NULL, &num);
+        braid_status status = braid_graph_audit(audited.graph, audited.device, NULL, &num);
         failed = failing_memory_disarm();
         assert_true(status == BRAID_OK || (failed && status == BRAID_NO_MEMORY));
         assert_int_equal(num, status ? 5 : 2);

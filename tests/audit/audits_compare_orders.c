@@ -72,8 +72,8 @@ static braid_node add_step(const char *name, uint32_t number, braid_node_options
 static braid_status audit_orders(size_t *num)
 {
     audited.findings.num = 0;
-    return braid_exec_audit(
-        audited.device, audited.graph,
+    return braid_graph_audit(
+        audited.graph, audited.device,
         &(braid_audit_options){ .report = keep_finding, .user = &audited.findings, .orders = true },
         num);
 }

@@ -136,7 +136,7 @@ static void large_buffers_are_compared_to_their_last_byte(void **state)
     check_ok(braid_memory_allocate(audited.device, BRAID_MEMORY_DEVICE, LARGE_BYTES + 8, &memory));
     unsigned char *begin = memory;
     check_ok(braid_stream_fill(audited.device, NULL, memory, 7, 4, LARGE_BYTES / 4 + 2));
-    check_ok(braid_stream_synchronize(audited.device, NULL));
+    check_ok(braid_stream_wait(audited.device, NULL));
     check_ok(braid_graph_add_buffer(audited.graph, "large", memory, LARGE_BYTES + 8, &large));
     struct fill one = { begin + 4, 1 }, two = { begin + 4, 2 };
     add_fill(&one);
@@ -154,7 +154,7 @@ static void large_buffers_are_compared_to_their_last_byte(void **state)
     assert_ptr_equal(found->address, begin + 4);
     check_ok(braid_stream_copy(audited.device, NULL, audited.words, begin, 8));
     check_ok(braid_stream_copy(audited.device, NULL, audited.words + 2, begin + LARGE_BYTES, 8));
-    check_ok(braid_stream_synchronize(audited.device, NULL));
+    check_ok(braid_stream_wait(audited.device, NULL));
     const uint32_t left[] = { 7, 0x02020202, 0x02020202, 8 };
     assert_memory_equal(audited.words, left, sizeof(left));
     braid_memory_free(audited.device, BRAID_MEMORY_DEVICE, memory);

@@ -12,7 +12,7 @@ static void audit_again(void *user)
 {
     struct inner *inner = user;
     size_t num;
-    inner->status = braid_exec_audit(inner->device, inner->graph, NULL, &num);
+    inner->status = braid_graph_audit(inner->graph, inner->device, NULL, &num);
 }
 
 static braid_status queue_again(braid_device *device, braid_stream *stream, void *user)

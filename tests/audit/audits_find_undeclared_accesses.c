@@ -417,7 +417,7 @@ static void check_ends_with(const struct world *world, int number)
         signal(number, SIG_DFL);
         if (braid_device_open(&options, &device))
             _exit(2);
-        _exit(braid_exec_audit(device, world->graph, NULL, &num) ? 3 : 4);
+        _exit(braid_graph_audit(world->graph, device, NULL, &num) ? 3 : 4);
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -453,7 +453,7 @@ static void any_allocation_may_fail(void **state)
     for (uint64_t nth = 1; failed; nth++) {
         size_t num = 5;
         failing_memory_arm_once(nth);
-        braid_status status = braid_exec_audit(world->device, world->graph, NULL, &num);
+        braid_status status = braid_graph_audit(world->graph, world->device, NULL, &num);
         failed = failing_memory_disarm();
         assert_true(status == BRAID_OK || (failed && status == BRAID_NO_MEMORY));
         assert_int_equal(num, status ? 5 : 1);

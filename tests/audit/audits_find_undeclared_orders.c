@@ -270,9 +270,9 @@ static uint32_t audit_orders(struct plan *plan, struct findings *findings, braid
     *findings = (struct findings){ 0 };
     plan->num_runs = 0;
     check_ok(braid_stream_fill(plan->device, NULL, plan->memory, 0, 4, PAGE / 4));
-    check_ok(braid_stream_synchronize(plan->device, NULL));
-    check_ok(braid_exec_audit(
-        plan->device, graph,
+    check_ok(braid_stream_wait(plan->device, NULL));
+    check_ok(braid_graph_audit(
+        graph, plan->device,
         &(braid_audit_options){ .report = keep_finding, .user = findings, .orders = true }, &num));
     assert_int_equal(num, findings->num + findings->lacks_calls + findings->others_run);
     for (size_t i = 0; i < findings->num; i++)
@@ -351,7 +351,7 @@ static void each_missing_order_is_named(void **state)
     void *plan, *memory;
     skip_without_audits();
     if (braid_device_open(&(braid_device_options){ .backend = *state }, &device))
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, sizeof(struct plan), &plan));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 2 * PAGE, &memory));
     *(struct plan *)plan = (struct plan){

@@ -326,7 +326,7 @@ static void each_wrong_declaration_is_named_on_cuda(void **state)
     void *plan, *memory;
     (void)state;
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device))
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, sizeof(struct plan), &plan));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, NUM_PAGES * PAGE, &memory));
     *(struct plan *)plan = (struct plan){ .on_cuda = true, .memory = memory };

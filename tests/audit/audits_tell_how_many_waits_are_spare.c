@@ -94,7 +94,7 @@ static uint64_t count_waits(const struct world *world, const braid_graph *graph)
     braid_schedule_info info;
     check_ok(braid_exec_create(world->device, graph,
                                &(braid_exec_options){ .islands = BRAID_ISLANDS_NEVER }, &exec));
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     braid_exec_destroy(exec);
     return info.num_waits;
 }
@@ -240,7 +240,7 @@ static void pointers_need_no_access(void **state)
     static struct findings findings;
     const struct node nodes[MOST_NODES] = { writes_1, { { { 3, BRAID_WRITE } }, 1 } };
     braid_graph *graph = make_graph(world, nodes, true);
-    const uint32_t id = braid_graph_node(graph, 0).graph;
+    const uint32_t id = braid_graph_get_node(graph, 0).graph;
     const braid_resource first = { .index = 1, .graph = id }, third = { .index = 3, .graph = id };
     check_ok(braid_graph_add_kernel(
         graph,
@@ -258,7 +258,7 @@ static int setup(void **state)
     void *words, *touches;
     skip_without_audits();
     if (braid_device_open(&(braid_device_options){ .backend = backend }, &world.device))
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     check_ok(braid_memory_allocate(world.device, BRAID_MEMORY_DEVICE, 2 * PAGE, &words));
     check_ok(braid_memory_allocate(world.device, BRAID_MEMORY_HOST, 2 * PAGE, &touches));
     memset(words, 0, PAGE);

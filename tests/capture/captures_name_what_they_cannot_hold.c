@@ -46,7 +46,7 @@ static void refuses(struct world *world, const braid_exec_options *options, brai
 {
     uint64_t bytes = 17;
     braid_exec *exec = own_exec(world->device, world->graph, options);
-    check_fails(braid_exec_capture(exec, NULL, &bytes), status, text);
+    check_fails(braid_exec_save_capture(exec, NULL, &bytes), status, text);
     assert_int_equal(bytes, 17);
     check_ok(braid_exec_launch(exec, NULL)); // it stays usable
     check_ok(braid_exec_wait(exec));
@@ -92,14 +92,14 @@ static void a_loop_that_is_nested_too_deeply_is_named(void **state)
     (void)state;
     add_nested(&world, 64);
     check_ok(braid_exec_create(world.device, world.graph, &captures, &exec));
-    check_ok(braid_exec_capture(exec, NULL, &bytes));
+    check_ok(braid_exec_save_capture(exec, NULL, &bytes));
     braid_exec_destroy(exec);
     check_ok(braid_graph_begin_loop(world.graph,
                                     &(braid_loop){ .node.name = "outermost", .times = 1 }, NULL));
     add_nested(&world, 64);
     check_ok(braid_graph_end(world.graph));
     check_ok(braid_exec_create(world.device, world.graph, &captures, &exec));
-    check_fails(braid_exec_capture(exec, NULL, &bytes), BRAID_UNSUPPORTED,
+    check_fails(braid_exec_save_capture(exec, NULL, &bytes), BRAID_UNSUPPORTED,
                 "'innermost' is nested deeper than 64");
     braid_exec_destroy(exec);
     finish(&world);
@@ -169,7 +169,7 @@ static uint64_t bytes_with(const struct world *world, const void *cubin, size_t 
     check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &kernel, .grid = { 1 } },
                                     NULL));
     braid_exec *exec = own_exec(world->device, graph, &captures);
-    check_ok(braid_exec_capture(exec, NULL, &captured));
+    check_ok(braid_exec_save_capture(exec, NULL, &captured));
     destroy_now(exec);
     return captured;
 }
@@ -207,8 +207,9 @@ static void a_file_that_cannot_be_written_is_named(void **state)
     struct world world = make_world();
     (void)state;
     braid_exec *exec = own_exec(world.device, world.graph, &captures);
-    check_fails(braid_exec_capture(exec, "/there/is/none", NULL), BRAID_IO_ERROR, "/there/is/none");
-    check_fails(braid_exec_capture(exec, "/dev/full", NULL), BRAID_IO_ERROR, "/dev/full");
+    check_fails(braid_exec_save_capture(exec, "/there/is/none", NULL), BRAID_IO_ERROR,
+                "/there/is/none");
+    check_fails(braid_exec_save_capture(exec, "/dev/full", NULL), BRAID_IO_ERROR, "/dev/full");
     destroy_now(exec);
     finish(&world);
 }

@@ -71,7 +71,7 @@ static void a_queue_call_that_fails_is_named_and_the_next_launch_works(void **st
         check_fails(braid_exec_launch(exec, stream), BRAID_DEVICE_ERROR, "gemm");
         // What was queued is joined to the stream: a copy there comes behind it.
         check_ok(braid_stream_copy(contract->device, stream, seen, data, 4 * sizeof(uint32_t)));
-        check_ok(braid_stream_synchronize(contract->device, stream));
+        check_ok(braid_stream_wait(contract->device, stream));
         assert_int_equal(seen[0], 2 * i + 2);
         assert_int_equal(seen[1], i + 1); // behind the failed node: never queued
         assert_int_equal(seen[2], 2 * i + 2);
@@ -113,7 +113,7 @@ static void a_queue_call_without_an_error_of_braid_is_told_without_one(void **st
     check_fails(braid_exec_set(exec, (braid_node){ 0 }, BRAID_TARGET_GRID, 0, NULL),
                 BRAID_INVALID_ARGUMENT, "braid_exec_set");
     check_fails(braid_exec_launch(exec, NULL), BRAID_BUSY, "'maker' (");
-    assert_null(strstr(braid_error_message(), "braid_exec_set"));
+    assert_null(strstr(braid_error_get_message(), "braid_exec_set"));
 }
 
 static void a_queue_call_that_fails_when_the_exec_is_made_is_named(void **state)
@@ -126,7 +126,7 @@ static void a_queue_call_that_fails_when_the_exec_is_made_is_named(void **state)
     braid_exec *exec = NULL;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED)
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     if (status == BRAID_OK) { // a replay that calls at every launch: the launch fails instead
         contract_own_exec(contract, exec);
         check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, "gemm");
@@ -188,8 +188,8 @@ static void a_block_larger_than_the_device_has_is_named(void **state)
         status = braid_exec_launch(exec, NULL);
     }
     assert_int_not_equal(status, BRAID_OK);
-    assert_non_null(strstr(braid_error_message(), "giant"));
-    check_ok(braid_stream_synchronize(contract->device, NULL));
+    assert_non_null(strstr(braid_error_get_message(), "giant"));
+    check_ok(braid_stream_wait(contract->device, NULL));
 }
 
 static void a_cycle_is_named(void **state)
@@ -261,7 +261,7 @@ static void running_out_of_memory_in_a_launch_leaves_the_exec_usable(void **stat
         if (status)
             assert_true(failed && status == BRAID_NO_MEMORY);
     }
-    check_ok(braid_stream_synchronize(contract->device, NULL));
+    check_ok(braid_stream_wait(contract->device, NULL));
     uint32_t value = contract_number(contract, data);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));

@@ -61,7 +61,7 @@ static void run_between_producer_and_copy(struct contract *contract, braid_strea
         check_ok(braid_stream_copy(device, stream, seen, to, bytes));
         check_still_closed(gate);
         gate_open(gate);
-        check_ok(braid_stream_synchronize(device, stream));
+        check_ok(braid_stream_wait(device, stream));
         check_branches(seen, 100 + frame);
     }
 }
@@ -111,7 +111,7 @@ static void many_frames_in_a_row_each_stand_in_their_place(void **state)
                                    width * sizeof(uint32_t)));
         check_ok(braid_stream_fill(contract->device, stream, to, 0xdead, 4, width));
     }
-    check_ok(braid_stream_synchronize(contract->device, stream));
+    check_ok(braid_stream_wait(contract->device, stream));
     for (uint32_t frame = 0; frame < frames; frame++)
         check_branches(seen + frame * width, frame);
 }
@@ -146,12 +146,12 @@ static void an_event_recorded_behind_a_launch_comes_after_it(void **state)
     struct gate gate = contract_close(contract, launching);
     check_ok(braid_exec_launch(exec, launching));
     check_ok(braid_event_record(done, launching));
-    check_ok(braid_stream_wait(reading, done));
+    check_ok(braid_stream_follow(reading, done));
     check_ok(braid_stream_copy(contract->device, reading, seen, to, width * sizeof(uint32_t)));
     assert_int_equal(braid_event_query(done), BRAID_NOT_READY);
     check_still_closed(gate);
     gate_open(gate);
-    check_ok(braid_stream_synchronize(contract->device, reading));
+    check_ok(braid_stream_wait(contract->device, reading));
     check_branches(seen, 0);
 }
 

@@ -36,8 +36,8 @@ static void run_shape(void **state, const struct shape *shape)
         add_stamp(graph, (braid_node_options){ 0 }, counter, stamps, i,
                   short_ns * (1 + i * 3 % shape->num_nodes));
     for (uint32_t i = 0; i < shape->num_edges; i++)
-        check_ok(braid_graph_add_edge(graph, braid_graph_node(graph, shape->edges[i][0]),
-                                      braid_graph_node(graph, shape->edges[i][1])));
+        check_ok(braid_graph_add_edge(graph, braid_graph_get_node(graph, shape->edges[i][0]),
+                                      braid_graph_get_node(graph, shape->edges[i][1])));
     braid_exec *exec = contract_exec(contract, graph);
     for (int frame = 0; frame < num_frames; frame++) {
         check_ok(braid_exec_launch(exec, NULL));

@@ -34,14 +34,14 @@ static void run_behind_gate(struct contract *contract, close_function *close, br
     struct gate gate = close(contract, stream);
     for (uint32_t frame = 0; frame < frames; frame++) {
         check_ok(braid_exec_launch(exec, stream));
-        assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
+        assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     }
     assert_int_equal(braid_stream_query(contract->device, stream), BRAID_NOT_READY);
     check_still_closed(gate); // nothing above waited for it
     gate_open(gate);
     check_ok(braid_exec_wait(exec));
-    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
-    check_ok(braid_stream_synchronize(contract->device, stream));
+    check_ok(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0));
+    check_ok(braid_stream_wait(contract->device, stream));
     assert_int_equal(contract_number(contract, data + 2), 3 * frames);
     assert_int_equal(gate_state(gate), GATE_PASSED);
 }
@@ -144,7 +144,7 @@ static void launches_behind_a_slow_frame_return_at_once(void **state)
     braid_exec *exec = contract_exec(contract, graph);
     for (uint32_t frame = 0; frame < 16; frame++)
         check_ok(braid_exec_launch(exec, NULL));
-    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     check_still_closed(gate);
     gate_open(gate);
     check_ok(braid_exec_wait(exec));
@@ -195,7 +195,7 @@ static void a_launch_returns_at_once_while_another_thread_waits(void **state)
     assert_int_equal(pthread_create(&thread, NULL, wait_in_thread, &waiter), 0);
     // So that it most likely waits by now; the test holds in any case.
     nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-    braid_status query = braid_exec_wait_until(waiter.exec, BRAID_LAST_FRAME, 0);
+    braid_status query = braid_exec_wait_for(waiter.exec, BRAID_LAST_FRAME, 0);
     braid_status launch = braid_exec_launch(waiter.exec, contract_stream(contract));
     uint32_t reached = gate_state(gate);
     gate_open(gate);
@@ -214,18 +214,18 @@ static void a_wait_with_a_limit_ends_before_a_slow_frame(void **state)
     uint32_t *data = contract_numbers(contract, 3);
     braid_stream *stream = contract_stream(contract);
     braid_exec *exec = counting_exec(contract, data);
-    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0)); // nothing was launched
+    check_ok(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0)); // nothing was launched
     struct gate gate = contract_close(contract, stream);
     check_ok(braid_exec_launch(exec, stream));
-    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
-    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 2000000), BRAID_TIMEOUT);
-    assert_string_equal(braid_error_message(),
-                        "braid_exec_wait_until: 1 frame was launched, and the last has not ended "
+    assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 2000000), BRAID_TIMEOUT);
+    assert_string_equal(braid_error_get_message(),
+                        "braid_exec_wait_for: 1 frame was launched, and the last has not ended "
                         "after 2000000 ns");
     check_still_closed(gate);
     gate_open(gate);
-    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, TEST_TIMEOUT_NS));
-    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
+    check_ok(braid_exec_wait_for(exec, BRAID_LAST_FRAME, TEST_TIMEOUT_NS));
+    check_ok(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0));
     assert_int_equal(contract_number(contract, data + 2), 3);
 }
 

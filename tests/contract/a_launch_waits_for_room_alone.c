@@ -36,7 +36,8 @@ static void fill_up(struct contract *contract, struct full *full, int num_frames
     check_ok(braid_graph_use_parameter(graph, full->addend,
                                        &(braid_parameter_use){ .node = node, .argument = 3 }));
     full->exec = contract_exec_with(
-        contract, graph, (braid_exec_options){ .frames = num_places, .when_full = when_full });
+        contract, graph,
+        (braid_exec_options){ .frames_in_flight = num_places, .when_full = when_full });
     full->stream = contract_stream(contract);
     for (int i = 0; i < num_frames; i++)
         check_ok(braid_exec_launch(full->exec, full->stream));
@@ -52,7 +53,7 @@ static void *launch_one(void *user)
 static void *launch_rows(void *user)
 {
     struct full *full = user;
-    const braid_param_rows rows = { full->addend, full->rows, num_rows };
+    const braid_parameter_rows rows = { full->addend, full->rows, num_rows };
     full->status = braid_exec_launch_many(full->exec, full->stream, num_rows, &rows, 1);
     return NULL;
 }
@@ -61,7 +62,7 @@ static void *launch_one_row(void *user)
 {
     struct full *full = user;
     const uint32_t row = 70;
-    const braid_param_rows rows = { full->addend, &row, 1 };
+    const braid_parameter_rows rows = { full->addend, &row, 1 };
     full->status = braid_exec_launch_many(full->exec, full->stream, 1, &rows, 1);
     return NULL;
 }
@@ -73,9 +74,9 @@ static void use_meanwhile(struct full *full)
     uint64_t start = clock_now_ns();
     const uint32_t other = 12345;
     while (clock_now_ns() - start < linger_ns) {
-        assert_int_equal(braid_exec_num_frames(full->exec), num_places);
-        assert_int_equal(braid_exec_wait_until(full->exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
-        check_ok(braid_exec_set_param(full->exec, full->addend, &other));
+        assert_int_equal(braid_exec_get_num_launched(full->exec), num_places);
+        assert_int_equal(braid_exec_wait_for(full->exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
+        check_ok(braid_exec_set_parameter(full->exec, full->addend, &other));
         sched_yield();
     }
     check_still_closed(full->gate);
@@ -93,7 +94,7 @@ static void other_threads_use_the_exec_meanwhile(void **state)
     pthread_join(thread, NULL);
     check_ok(full.status);
     check_ok(braid_exec_wait(full.exec));
-    assert_int_equal(braid_exec_num_frames(full.exec), num_places + 1);
+    assert_int_equal(braid_exec_get_num_launched(full.exec), num_places + 1);
     assert_int_equal(contract_number(contract, full.data), (1 * 3 + 1) * 3 + 12345);
 }
 
@@ -106,7 +107,7 @@ static void rows_go_to_their_frames(void **state)
     fill_up(contract, &full, num_places - 1, BRAID_FULL_WAITS);
     pthread_t launcher, second;
     assert_int_equal(pthread_create(&launcher, NULL, launch_rows, &full), 0);
-    while (braid_exec_num_frames(full.exec) < num_places) // the first row has its frame
+    while (braid_exec_get_num_launched(full.exec) < num_places) // the first row has its frame
         sched_yield();
     use_meanwhile(&full);
     struct full later = { .exec = full.exec, .addend = full.addend, .stream = full.stream };
@@ -137,7 +138,7 @@ static void a_wait_for_a_frame_waits_for_none_behind_it(void **state)
                  1, 1);
         braid_exec *exec = contract_exec_with(
             contract, graph,
-            (braid_exec_options){ .frames = num_places,
+            (braid_exec_options){ .frames_in_flight = num_places,
                                   .when_full = (braid_exec_when_full)when_full });
         for (int i = 0; i < num_places; i++)
             check_ok(braid_exec_launch(exec, contract_stream(contract)));
@@ -146,10 +147,10 @@ static void a_wait_for_a_frame_waits_for_none_behind_it(void **state)
         struct gate gate = contract_close(contract, stream);
         check_ok(braid_exec_launch(exec, stream));
         for (int i = 0; i < num_places; i++)
-            check_ok(braid_exec_wait_until(exec, (uint64_t)i, UINT64_MAX));
+            check_ok(braid_exec_wait_for(exec, (uint64_t)i, UINT64_MAX));
         check_still_closed(gate);
         gate_open(gate);
-        check_ok(braid_exec_wait_until(exec, num_places, UINT64_MAX));
+        check_ok(braid_exec_wait_for(exec, num_places, UINT64_MAX));
         assert_int_equal(contract_number(contract, data), (1 * 3 + 1) * 3 + 1);
     }
 }
@@ -166,7 +167,7 @@ static void *wait_for_frame(void *user)
 {
     struct waiter *waiter = user;
     atomic_store(&waiter->calls, true);
-    waiter->status = braid_exec_wait_until(waiter->exec, waiter->frame, UINT64_MAX);
+    waiter->status = braid_exec_wait_for(waiter->exec, waiter->frame, UINT64_MAX);
     atomic_store(&waiter->was_opened, atomic_load(&waiter->opened));
     return NULL;
 }

@@ -40,7 +40,7 @@ static braid_exec *exec_of(struct contract *contract, const braid_graph *graph,
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_GRAPH) {
         braid_schedule_destroy(schedule);
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     }
     check_ok(status);
     contract_own_exec(contract, exec);
@@ -70,7 +70,7 @@ static void every_plan_gives_the_same_results(void **state)
         braid_exec *exec = exec_of(contract, graph, schedule);
         braid_schedule_destroy(schedule); // the exec has its own
         braid_schedule_info kept;
-        braid_schedule_get_info(braid_exec_schedule(exec), &kept);
+        braid_schedule_get_info(braid_exec_get_schedule(exec), &kept);
         assert_int_equal(kept.num_lanes, info.num_lanes);
         assert_int_equal(kept.num_waits, info.num_waits);
         for (int frame = 0; frame < 3; frame++) {
@@ -132,7 +132,8 @@ static void a_schedule_from_before_the_graph_changed_is_refused(void **state)
     braid_graph *graph = mesh(contract, data);
     braid_schedule *schedule;
     check_ok(braid_schedule_create(graph, NULL, &schedule));
-    check_ok(braid_graph_add_edge(graph, braid_graph_node(graph, 0), braid_graph_node(graph, 9)));
+    check_ok(braid_graph_add_edge(graph, braid_graph_get_node(graph, 0),
+                                  braid_graph_get_node(graph, 9)));
     const braid_exec_options options = { .mode = contract->mode, .schedule = schedule };
     braid_exec *exec;
     check_fails(braid_exec_create(contract->device, graph, &options, &exec), BRAID_INVALID_ARGUMENT,
@@ -201,7 +202,7 @@ static void bad_arguments_are_refused(void **state)
     check_fails(braid_exec_create(contract->device, graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_exec_launch(NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_exec_wait(NULL), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_exec_wait_until(NULL, BRAID_LAST_FRAME, 0), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_exec_wait_for(NULL, BRAID_LAST_FRAME, 0), BRAID_INVALID_ARGUMENT, "");
 }
 
 int run_schedules(void)

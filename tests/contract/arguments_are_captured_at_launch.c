@@ -167,7 +167,8 @@ static void calls_stay_until_their_own_frames_end(void **state)
     assert_int_equal(sem_init(&turns.begins, 0, 0) | sem_init(&turns.may_go, 0, 0), 0);
     braid_node turn = add_blocking(graph, (braid_node_options){ 0 }, take_turn, &turns);
     braid_node call = add_host(graph, (braid_node_options){ AFTER(turn) }, count_call, &nums[0]);
-    braid_exec *exec = contract_exec_with(contract, graph, (braid_exec_options){ .frames = 1 });
+    braid_exec *exec =
+        contract_exec_with(contract, graph, (braid_exec_options){ .frames_in_flight = 1 });
     braid_stream *stream = contract_stream(contract);
     for (uint32_t i = 0; i < FRAMES; i++) {
         nums[i] = 0;

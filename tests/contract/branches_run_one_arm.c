@@ -214,7 +214,7 @@ static void frames_in_flight_choose_by_themselves(void **state)
         check_ok(braid_exec_set_arg(exec, choosing, 3, BRAID_ARG(arm)));
         for (int i = 0; i < 2; i++)
             check_ok(braid_exec_set_arg(exec, nodes[i], 3, BRAID_ARG(addend)));
-        check_ok(braid_exec_set_param(exec, enabled, &(uint32_t){ frame % 4 == 0 }));
+        check_ok(braid_exec_set_parameter(exec, enabled, &(uint32_t){ frame % 4 == 0 }));
         check_ok(braid_exec_launch(exec, NULL));
     }
     check_ok(braid_exec_wait(exec));
@@ -285,7 +285,7 @@ static void launches_and_destroy_wait_for_no_arm_but_the_last(void **state)
     check_ok(braid_exec_launch(exec, NULL));
     gate_wait_until_entered(gate);
     check_ok(braid_exec_launch(exec, NULL));
-    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     check_still_closed(gate);
     gate_open(gate);
     contract_destroy_exec(contract, exec);

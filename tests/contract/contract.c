@@ -176,7 +176,7 @@ int contract_tear_down(void **state)
     for (size_t i = 0; i < contract->num_streams; i++)
         braid_stream_destroy(contract->streams[i]);
     // A test may have left work on the default stream; its errors were the test's business.
-    (void)!braid_stream_synchronize(contract->device, NULL);
+    (void)!braid_stream_wait(contract->device, NULL);
     for (size_t i = 0; i < contract->num_events; i++)
         braid_event_destroy(contract->events[i]);
     for (size_t i = 0; i < contract->num_graphs; i++)
@@ -242,13 +242,14 @@ braid_exec *contract_exec_with(struct contract *contract, const braid_graph *gra
 {
     options.mode = contract->mode;
     options.islands = contract_islands();
-    options.profile = contract_profile();
-    if (!options.frames)
-        options.frames = contract_frames();
+    options.frames_kept = contract_profile();
+    if (!options.frames_in_flight)
+        options.frames_in_flight = contract_frames();
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
-    if (status == BRAID_UNSUPPORTED && (contract->mode == BRAID_MODE_GRAPH || options.frames > 1))
-        skip_because(braid_error_message());
+    if (status == BRAID_UNSUPPORTED &&
+        (contract->mode == BRAID_MODE_GRAPH || options.frames_in_flight > 1))
+        skip_because(braid_error_get_message());
     check_ok(status);
     contract_own_exec(contract, exec);
     return exec;
@@ -285,7 +286,7 @@ void *contract_memory(struct contract *contract, braid_memory_kind kind, size_t 
         return memory;
     }
     check_ok(braid_stream_fill(contract->device, contract->copies, memory, 0, 1, bytes));
-    check_ok(braid_stream_synchronize(contract->device, contract->copies));
+    check_ok(braid_stream_wait(contract->device, contract->copies));
     return memory;
 }
 
@@ -302,7 +303,7 @@ uint32_t *contract_host_numbers(struct contract *contract, size_t num)
 static void copy_now(struct contract *contract, void *to, const void *from, size_t bytes)
 {
     check_ok(braid_stream_copy(contract->device, contract->copies, to, from, bytes));
-    check_ok(braid_stream_synchronize(contract->device, contract->copies));
+    check_ok(braid_stream_wait(contract->device, contract->copies));
 }
 
 void contract_read(struct contract *contract, void *to, const void *from, size_t bytes)

@@ -7,8 +7,8 @@ enum { num_words = 7 };
 
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph, uint32_t frames)
 {
-    return contract_exec_with(contract, graph,
-                              (braid_exec_options){ .frames = frames, .plan = wide_plan() });
+    return contract_exec_with(
+        contract, graph, (braid_exec_options){ .frames_in_flight = frames, .plan = wide_plan() });
 }
 
 // While an end is a resource, a copy or fill must not go beyond that; elsewhere the program knows.
@@ -168,8 +168,8 @@ static void copies_and_fills_end_within_buffers(void **state)
     check_ok(
         braid_exec_set(exec, copy, BRAID_TARGET_COPY, 0, &(braid_copy_values){ memory, NULL, 8 }));
     const uint64_t fits = 16, exceeds = 20;
-    check_ok(braid_exec_set_param(exec, num_bytes, &fits));
-    check_fails(braid_exec_set_param(exec, num_bytes, &exceeds), BRAID_INVALID_ARGUMENT,
+    check_ok(braid_exec_set_parameter(exec, num_bytes, &fits));
+    check_fails(braid_exec_set_parameter(exec, num_bytes, &exceeds), BRAID_INVALID_ARGUMENT,
                 "'moved': .to: 20 bytes end 4 beyond buffer 'buffer'");
     check_fails(
         braid_exec_set(exec, fill, BRAID_TARGET_FILL, 0, &(braid_fill_values){ memory + 1, 4, 5 }),

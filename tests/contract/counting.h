@@ -87,11 +87,11 @@ static inline braid_exec *make_exec(struct contract *contract, const braid_graph
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands = islands_of_loops(contract),
                                          .plan = wide_plan(),
-                                         .frames = contract_frames() };
+                                         .frames_in_flight = contract_frames() };
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && !plays_loops(contract))
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     check_ok(status);
     contract_own_exec(contract, exec);
     return exec;

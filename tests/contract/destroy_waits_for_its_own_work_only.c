@@ -79,7 +79,7 @@ static void destroying_and_waiting_do_not_wait_for_later_work_on_the_stream(void
     struct gate gate = contract_close(contract, stream);
     check_ok(braid_exec_wait(exec));
     assert_int_equal(count[0], 1);
-    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
+    check_ok(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0));
     contract_destroy_exec(contract, exec);
     check_still_closed(gate);
     gate_open(gate);
@@ -98,7 +98,7 @@ static void destroying_and_waiting_do_not_wait_for_other_execs_or_streams(void *
     check_ok(braid_exec_launch(exec, contract_stream(contract)));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(count[0], 1);
-    assert_int_equal(braid_exec_wait_until(other, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_for(other, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     contract_destroy_exec(contract, exec);
     check_still_closed(gate);
     check_still_closed(null_gate);
@@ -139,12 +139,12 @@ static void waiting_waits_for_the_last_launch(void **state)
     struct contract *contract = *state;
     uint32_t *count = contract_host_numbers(contract, 2);
     braid_exec *exec = slow_counter(contract, count);
-    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
+    check_ok(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0));
     check_ok(braid_exec_wait(exec));
     for (uint32_t frame = 1; frame < 4; frame++) {
         check_ok(braid_exec_launch(exec, contract_stream(contract)));
         check_ok(braid_exec_wait(exec));
-        check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
+        check_ok(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0));
         assert_int_equal(count[0], frame);
         assert_int_equal(count[1], frame);
     }
@@ -161,7 +161,7 @@ static void the_stream_works_on_after_its_exec_is_gone(void **state)
         check_ok(braid_exec_launch(exec, stream));
         contract_destroy_exec(contract, exec);
         check_ok(braid_stream_copy(contract->device, stream, seen, count, 4));
-        check_ok(braid_stream_synchronize(contract->device, stream));
+        check_ok(braid_stream_wait(contract->device, stream));
         assert_int_equal(*seen, i);
     }
 }
@@ -204,7 +204,7 @@ static void closing_a_device_with_nothing_on_it_leaves_others_alone(void **state
     void *memory;
     check_ok(braid_memory_allocate(other, BRAID_MEMORY_DEVICE, 64, &memory));
     check_ok(braid_stream_fill(other, NULL, memory, 1, 4, 16));
-    check_ok(braid_stream_synchronize(other, NULL));
+    check_ok(braid_stream_wait(other, NULL));
     braid_memory_free(other, BRAID_MEMORY_DEVICE, memory);
     braid_device_close(other);
     check_ok(braid_exec_launch(exec, NULL));

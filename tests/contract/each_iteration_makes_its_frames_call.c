@@ -96,7 +96,7 @@ static void the_times_of_a_loop_change_from_frame_to_frame(void **state)
     braid_exec *exec = make_exec(contract, graph);
     check_ok(braid_exec_launch(exec, NULL));
     for (uint64_t frame = 1; frame < 5; frame++) {
-        check_ok(braid_exec_set_param(exec, how_often, &(uint64_t){ 10 * frame }));
+        check_ok(braid_exec_set_parameter(exec, how_often, &(uint64_t){ 10 * frame }));
         check_ok(braid_exec_set(exec, bounded, BRAID_TARGET_TIMES, 0, &(uint64_t){ frame }));
         check_ok(braid_exec_launch(exec, NULL));
     }

@@ -16,8 +16,8 @@ static void count_call(void *user)
 
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph, uint32_t frames)
 {
-    return contract_exec_with(contract, graph,
-                              (braid_exec_options){ .frames = frames, .plan = wide_plan() });
+    return contract_exec_with(
+        contract, graph, (braid_exec_options){ .frames_in_flight = frames, .plan = wide_plan() });
 }
 
 // Stamps before and behind a node that does nothing: its edges order them.
@@ -185,12 +185,12 @@ static void kernels_without_a_block_do_nothing(void **state)
     uint32_t rows = 4;
     check_ok(
         braid_exec_set(empties.exec, empties.nodes[0], BRAID_TARGET_GRID, 0, &(braid_dim3){ 5 }));
-    check_ok(braid_exec_set_param(empties.exec, empties.rows, &rows));
+    check_ok(braid_exec_set_parameter(empties.exec, empties.rows, &rows));
     check_blocks(contract, &empties, 5, 12);
     rows = 0;
     check_ok(
         braid_exec_set(empties.exec, empties.nodes[0], BRAID_TARGET_GRID, 0, &(braid_dim3){ 0 }));
-    check_ok(braid_exec_set_param(empties.exec, empties.rows, &rows));
+    check_ok(braid_exec_set_parameter(empties.exec, empties.rows, &rows));
     check_blocks(contract, &empties, 0, 0);
     // Whether it is enabled is another thing.
     check_ok(
@@ -203,7 +203,7 @@ static void kernels_without_a_block_do_nothing(void **state)
     rows = 1;
     check_ok(
         braid_exec_set(empties.exec, empties.nodes[0], BRAID_TARGET_ENABLED, 0, &(bool){ true }));
-    check_ok(braid_exec_set_param(empties.exec, empties.rows, &rows));
+    check_ok(braid_exec_set_parameter(empties.exec, empties.rows, &rows));
     check_blocks(contract, &empties, 4, 3);
 }
 
@@ -269,7 +269,7 @@ static void a_y_and_z_that_are_left_out_are_one(void **state)
     check_columns(contract, &columns, 8);
     check_ok(braid_exec_set(columns.exec, columns.node, BRAID_TARGET_GRID_X, 0, &(uint32_t){ 5 }));
     check_columns(contract, &columns, 5);
-    check_ok(braid_exec_set_param(columns.exec, columns.size, &(braid_dim3){ 3 }));
+    check_ok(braid_exec_set_parameter(columns.exec, columns.size, &(braid_dim3){ 3 }));
     check_columns(contract, &columns, 3);
     check_ok(braid_exec_set(columns.exec, columns.node, BRAID_TARGET_GRID_Y, 0, &(uint32_t){ 2 }));
     check_columns(contract, &columns, 6);
@@ -279,7 +279,7 @@ static void a_y_and_z_that_are_left_out_are_one(void **state)
     check_ok(
         braid_exec_set(columns.exec, columns.node, BRAID_TARGET_GRID, 0, &(braid_dim3){ 8, 0, 1 }));
     check_columns(contract, &columns, 0);
-    check_ok(braid_exec_set_param(columns.exec, columns.size, &(braid_dim3){ 8, 1, 0 }));
+    check_ok(braid_exec_set_parameter(columns.exec, columns.size, &(braid_dim3){ 8, 1, 0 }));
     check_columns(contract, &columns, 0);
     struct columns empty = make_columns(contract, (braid_dim3){ 8, 0, 1 });
     check_columns(contract, &empty, 0);
@@ -419,7 +419,7 @@ static void one_parameter_moves_many_copies_of_ordinary_memory(void **state)
     braid_stream *stream = contract_stream(contract);
     for (uint32_t frame = 0; frame < num_frames; frame++) {
         const void *now = ordinary + frame % num_words;
-        check_ok(braid_exec_set_param(exec, from, &now));
+        check_ok(braid_exec_set_parameter(exec, from, &now));
         check_ok(braid_exec_launch(exec, stream));
     }
     check_ok(braid_exec_wait(exec));
@@ -454,7 +454,8 @@ static void values_that_no_driver_takes_are_refused(void **state)
     const void *askew = bytes + 2, *odd = bytes + 17, *near = bytes + 1;
     check_fails(braid_exec_set(exec, fill, BRAID_TARGET_TO, 0, &askew), BRAID_INVALID_ARGUMENT,
                 "no multiple of 4");
-    check_fails(braid_exec_set_param(exec, to, &askew), BRAID_INVALID_ARGUMENT, "no multiple of 4");
+    check_fails(braid_exec_set_parameter(exec, to, &askew), BRAID_INVALID_ARGUMENT,
+                "no multiple of 4");
     check_fails(braid_exec_set(exec, pair, BRAID_TARGET_TO, 0, &odd), BRAID_INVALID_ARGUMENT,
                 "an odd address");
     check_fails(braid_exec_set(exec, copy, BRAID_TARGET_FROM, 0, &near), BRAID_INVALID_ARGUMENT,

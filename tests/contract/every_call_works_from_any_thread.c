@@ -60,7 +60,7 @@ static void run_jobs(struct job *jobs, uint32_t num)
         pthread_join(jobs[i].thread, NULL);
     for (uint32_t i = 0; i < num; i++) {
         if (jobs[i].report.status)
-            print_error("job %u: %s at line %d\n", i, braid_status_name(jobs[i].report.status),
+            print_error("job %u: %s at line %d\n", i, braid_status_get_name(jobs[i].report.status),
                         jobs[i].report.line);
         assert_int_equal(jobs[i].report.status, BRAID_OK);
     }
@@ -86,7 +86,7 @@ static struct report use_graph(struct job *job, braid_device *device, braid_stre
         TRY(braid_exec_launch(exec, stream));
     }
     TRY(braid_exec_wait(exec));
-    TRY(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
+    TRY(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0));
     braid_exec_destroy(exec);
     return (struct report){ BRAID_OK, 0 };
 }
@@ -98,10 +98,10 @@ static struct report use_stream(braid_device *device, braid_stream *stream, uint
     TRY(braid_event_create(device, NULL, &event));
     TRY(braid_stream_copy(device, stream, host, data, 4));
     TRY(braid_event_record(event, stream));
-    TRY(braid_stream_wait(NULL, event));
-    TRY(braid_event_synchronize(event));
+    TRY(braid_stream_follow(NULL, event));
+    TRY(braid_event_wait(event));
     TRY(braid_event_query(event));
-    TRY(braid_stream_synchronize(device, NULL));
+    TRY(braid_stream_wait(device, NULL));
     TRY(braid_stream_query(device, stream));
     braid_event_destroy(event);
     EXPECT(*host == 45);
@@ -110,7 +110,7 @@ static struct report use_stream(braid_device *device, braid_stream *stream, uint
 
 static struct report use_everything(struct job *job)
 {
-    EXPECT(strcmp(braid_error_message(), "") == 0); // nothing has failed on this thread
+    EXPECT(strcmp(braid_error_get_message(), "") == 0); // nothing has failed on this thread
     braid_device *device;
     braid_stream *stream;
     void *data, *host;
@@ -150,7 +150,7 @@ static struct report use_objects_of_another_thread(struct job *job)
     TRY(braid_exec_set_arg(job->exec, job->node, 3, BRAID_ARG(addend)));
     TRY(braid_exec_launch(job->exec, job->stream));
     TRY(braid_exec_wait(job->exec));
-    TRY(braid_stream_synchronize(job->contract->device, job->stream));
+    TRY(braid_stream_wait(job->contract->device, job->stream));
     return (struct report){ BRAID_OK, 0 };
 }
 
@@ -272,7 +272,7 @@ static void execs_can_come_and_go_on_several_threads(void **state)
 
 static struct report fail_differently(struct job *job)
 {
-    EXPECT(strcmp(braid_error_message(), "") == 0);
+    EXPECT(strcmp(braid_error_get_message(), "") == 0);
     braid_graph *graph;
     TRY(braid_graph_create(&graph));
     char name[32];
@@ -280,7 +280,7 @@ static struct report fail_differently(struct job *job)
     for (int i = 0; i < 200; i++) {
         braid_copy copy = { .node.name = name };
         EXPECT(braid_graph_add_copy(graph, &copy, NULL) == BRAID_INVALID_ARGUMENT);
-        EXPECT(strstr(braid_error_message(), name));
+        EXPECT(strstr(braid_error_get_message(), name));
     }
     braid_graph_destroy(graph);
     return (struct report){ BRAID_OK, 0 };
@@ -296,7 +296,7 @@ static void each_thread_has_an_error_message_of_its_own(void **state)
     for (uint32_t i = 0; i < num_threads; i++)
         jobs[i] = (struct job){ .run = fail_differently, .contract = contract, .index = i };
     run_jobs(jobs, num_threads);
-    assert_non_null(strstr(braid_error_message(), "mine"));
+    assert_non_null(strstr(braid_error_get_message(), "mine"));
 }
 
 // A log callback that lingers until somebody has replaced it, or for a while.
@@ -304,7 +304,7 @@ struct lingering {
     atomic_bool entered, replaced, left;
 };
 
-static void linger(void *user, braid_status status, const char *message)
+static void linger(braid_status status, const char *message, void *user)
 {
     (void)status;
     (void)message;
@@ -339,7 +339,7 @@ static void a_log_callback_that_was_replaced_does_not_run_any_more(void **state)
     assert_true(left);
 }
 
-static void stop_logging(void *user, braid_status status, const char *message)
+static void stop_logging(braid_status status, const char *message, void *user)
 {
     (void)status;
     (void)message;
@@ -366,12 +366,12 @@ static struct report pass_a_token(struct job *job)
     for (uint32_t i = 0; i < 50; i++) {
         TRY(braid_stream_fill(device, job->stream, job->data, i, 4, 1));
         TRY(braid_event_record(event, job->stream));
-        TRY(braid_stream_wait(NULL, event));
+        TRY(braid_stream_follow(NULL, event));
         TRY(braid_stream_copy(device, NULL, job->data + 1, job->data, 4));
         TRY(braid_event_record(event, NULL));
-        TRY(braid_stream_wait(job->stream, event));
+        TRY(braid_stream_follow(job->stream, event));
     }
-    TRY(braid_event_synchronize(event));
+    TRY(braid_event_wait(event));
     braid_event_destroy(event);
     return (struct report){ BRAID_OK, 0 };
 }
@@ -386,7 +386,7 @@ static void streams_and_events_work_from_several_threads_at_once(void **state)
                                 .data = contract_numbers(contract, 2),
                                 .stream = contract_stream(contract) };
     run_jobs(jobs, num_threads);
-    check_ok(braid_stream_synchronize(contract->device, NULL));
+    check_ok(braid_stream_wait(contract->device, NULL));
     for (uint32_t i = 0; i < num_threads; i++)
         assert_int_equal(contract_number(contract, jobs[i].data + 1), 49);
 }

@@ -16,15 +16,15 @@ static braid_exec *make_exec_of(struct contract *contract, const braid_graph *gr
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands =
                                              is_island ? BRAID_ISLANDS_AUTO : BRAID_ISLANDS_NEVER,
-                                         .frames = frames,
+                                         .frames_in_flight = frames,
                                          .black_box = true };
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED)
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     check_ok(status);
     contract_own_exec(contract, exec);
     if (braid_exec_cancel(exec) == BRAID_UNSUPPORTED)
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     return exec;
 }
 
@@ -49,14 +49,14 @@ static void a_loop_without_end_ends(void **state)
     braid_exec *exec = make_exec(contract, graph);
     for (int i = 0; i < 2; i++) {
         check_ok(braid_exec_launch(exec, NULL));
-        assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 2000000), BRAID_TIMEOUT);
+        assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 2000000), BRAID_TIMEOUT);
         braid_status status = braid_exec_cancel(exec);
         assert_true(status == BRAID_OK || status == BRAID_NOT_READY);
-        check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, TEST_TIMEOUT_NS));
+        check_ok(braid_exec_wait_for(exec, BRAID_LAST_FRAME, TEST_TIMEOUT_NS));
     }
     numbers[0] = 0;
     check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, TEST_TIMEOUT_NS));
+    check_ok(braid_exec_wait_for(exec, BRAID_LAST_FRAME, TEST_TIMEOUT_NS));
 }
 
 static void a_queued_frame_runs_no_more_than_the_device_has_taken(void **state)

@@ -37,8 +37,9 @@ static braid_exec *make_exec(struct contract *contract, uint32_t frames,
     braid_graph *graph = contract_graph(contract);
     braid_resource read = add_resource(graph, "read");
     *out_node = add_gate(graph, (braid_node_options){ USES({ read, BRAID_READ }) }, ends.gates[0]);
-    return contract_exec_with(contract, graph,
-                              (braid_exec_options){ .frames = frames, .on_frame_end = on_end });
+    return contract_exec_with(
+        contract, graph,
+        (braid_exec_options){ .frames_in_flight = frames, .on_frame_end = on_end });
 }
 
 static void launch(braid_exec *exec, braid_node node, uint32_t frame, braid_stream *stream)
@@ -130,7 +131,7 @@ static void check_callbacks(struct contract *contract, uint32_t frames)
     gate_wait_until_entered(ends.held);
     launch(exec, node, 1, contract_stream(contract));
     contract_let_begin(contract);
-    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     assert_int_equal(atomic_load(&ends.num_told), 0);
     check_still_closed(ends.held);
     gate_open(ends.held);

@@ -77,7 +77,7 @@ static void each_frame_finds_what_an_earlier_one_left(void **state)
         uint32_t back = num_versions > 2 && i % 2 ? 2 : 1, num_frames = 7 + i;
         struct codec codec = make_codec(contract, num_versions, back, i > 8);
         braid_exec *exec =
-            make_exec(contract, codec.graph, (braid_exec_options){ .frames = depth });
+            make_exec(contract, codec.graph, (braid_exec_options){ .frames_in_flight = depth });
         uint32_t seen[num_numbers], expected[32] = { 0 };
         for (uint32_t frame = 0; frame < num_frames; frame++) {
             expected[frame] = (frame < back ? 0 : expected[frame - back]) * 3 + 1;
@@ -160,7 +160,7 @@ static void buffers_of_two_and_of_three_versions_keep_apart(void **state)
     for (uint32_t depth = 1; depth <= most_frames_in_flight; depth++) {
         struct mixed mixed = make_mixed(contract);
         braid_exec *exec =
-            make_exec(contract, mixed.graph, (braid_exec_options){ .frames = depth });
+            make_exec(contract, mixed.graph, (braid_exec_options){ .frames_in_flight = depth });
         braid_stream *stream = contract_stream(contract);
         for (uint32_t frame = 0; frame < num_single; frame++)
             check_ok(braid_exec_launch(exec, stream));
@@ -202,7 +202,7 @@ static void calls_are_given_the_versions_of_their_frames(void **state)
                                 .blocking = depth % 2 },
             NULL));
         braid_exec *exec =
-            make_exec(contract, codec.graph, (braid_exec_options){ .frames = depth });
+            make_exec(contract, codec.graph, (braid_exec_options){ .frames_in_flight = depth });
         uint32_t expected = 0, value = 0;
         read_sum = 0;
         for (uint32_t frame = 0; frame < 50; frame++) {
@@ -263,7 +263,7 @@ static void frames_overlap_as_far_as_there_are_versions(void **state)
               contract_host_numbers(contract, 2), 0, 0);
     add_gate(graph, (braid_node_options){ USES({ picture, BRAID_READ }, { late, BRAID_WRITE }) },
              gate);
-    braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames = 3 });
+    braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames_in_flight = 3 });
     braid_exec_info info;
     braid_exec_get_info(exec, &info);
     if (info.whole_frames)
@@ -303,10 +303,10 @@ static void frames_tell_when_they_have_ended(void **state)
     for (uint32_t depth = 1; depth <= most_depth; depth++) {
         struct codec codec = make_codec(contract, 2, 1, false);
         struct ends ends = { .in_order = true };
-        braid_exec *exec =
-            make_exec(contract, codec.graph,
-                      (braid_exec_options){
-                          .frames = depth, .on_frame_end = note_end, .on_frame_end_user = &ends });
+        braid_exec *exec = make_exec(contract, codec.graph,
+                                     (braid_exec_options){ .frames_in_flight = depth,
+                                                           .on_frame_end = note_end,
+                                                           .on_frame_end_user = &ends });
         braid_stream *streams[2] = { contract_stream(contract), contract_stream(contract) };
         for (uint32_t frame = 0; frame < 40; frame++)
             check_ok(braid_exec_launch(exec, streams[frame / 3 % 2]));

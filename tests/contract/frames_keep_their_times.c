@@ -16,12 +16,12 @@ static braid_exec *exec_in_flight(struct contract *contract, const braid_graph *
     const braid_exec_options options = { .mode = contract->mode,
                                          .plan = wide_plan(),
                                          .islands = contract_islands(),
-                                         .profile = num_kept,
-                                         .frames = frames };
+                                         .frames_kept = num_kept,
+                                         .frames_in_flight = frames };
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_GRAPH)
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     check_ok(status);
     contract_own_exec(contract, exec);
     return exec;
@@ -72,7 +72,7 @@ static void nodes_take_as_long_as_they_see_themselves(void **state)
     braid_interval seen[3];
     braid_timings timings;
     check_ok(braid_exec_get_timings(exec, &timings));
-    assert_int_equal(timings.num_frames, 1);
+    assert_int_equal(timings.frames_kept, 1);
     assert_int_equal(timings.num_nodes, 3);
     const braid_interval *intervals = timings.intervals;
     contract_read(contract, seen, fork.seen, sizeof(seen));
@@ -142,11 +142,11 @@ static void the_last_frames_are_kept_in_their_order(void **state)
     braid_exec *exec = exec_with_times(contract, fork.graph);
     braid_timings timings;
     check_ok(braid_exec_get_timings(exec, &timings));
-    assert_int_equal(timings.num_frames, 0);
+    assert_int_equal(timings.frames_kept, 0);
     for (uint32_t frame = 1; frame <= kept + 2; frame++) {
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_get_timings(exec, &timings)); // waits for it
-        assert_int_equal(timings.num_frames, frame < kept ? frame : kept);
+        assert_int_equal(timings.frames_kept, frame < kept ? frame : kept);
         assert_true(timings.frame.least_ns <= timings.frame.median_ns &&
                     timings.frame.median_ns <= timings.frame.most_ns);
     }
@@ -194,7 +194,7 @@ static void check_num_runs(braid_exec *exec, braid_node node, uint64_t num)
 {
     braid_timings timings;
     check_ok(braid_exec_get_timings(exec, &timings));
-    assert_int_equal(timings.num_frames, kept);
+    assert_int_equal(timings.frames_kept, kept);
     assert_int_equal(timings.nodes[node.index].num_runs, num);
     assert_int_equal(timings.nodes[node.index].timed_by == BRAID_TIMED_NOT, num == 0);
     assert_int_equal(timings.nodes[!node.index].num_runs, kept);
@@ -216,15 +216,16 @@ static void frames_that_disable_a_node_are_no_runs_of_it(void **state)
         graph, parameter, &(braid_parameter_use){ .node = node, .target = BRAID_TARGET_ENABLED }));
     braid_exec *exec = exec_in_flight(contract, graph, contract_frames(), kept);
     for (int i = 0; i < 5; i++) {
-        check_ok(braid_exec_set_param(exec, parameter, &on[i]));
+        check_ok(braid_exec_set_parameter(exec, parameter, &on[i]));
         run_frame(exec);
     }
     check_num_runs(exec, node, 2);
     check_ok(braid_exec_launch_many(exec, NULL, kept, NULL, 0));
     check_num_runs(exec, node, 0);
-    check_ok(braid_exec_launch_many(exec, NULL, 4, &(braid_param_rows){ parameter, on + 1, 4 }, 1));
+    check_ok(
+        braid_exec_launch_many(exec, NULL, 4, &(braid_parameter_rows){ parameter, on + 1, 4 }, 1));
     check_num_runs(exec, node, 2);
-    check_ok(braid_exec_set_param(exec, parameter, &on[0]));
+    check_ok(braid_exec_set_parameter(exec, parameter, &on[0]));
     check_ok(braid_exec_launch_many(exec, NULL, 2, NULL, 0));
     check_num_runs(exec, node, 2);
     run_frame(exec);
@@ -244,8 +245,8 @@ static void measured_costs_are_planned_with(void **state)
     assert_int_equal(info.num_guessed, 0);
     for (uint32_t i = 0; i < 3; i++) {
         braid_placement placement;
-        check_ok(
-            braid_schedule_get_placement(schedule, braid_graph_node(fork.graph, i), &placement));
+        check_ok(braid_schedule_get_placement(schedule, braid_graph_get_node(fork.graph, i),
+                                              &placement));
         uint64_t cost_ns = placement.end_ns - placement.start_ns;
         assert_true(cost_ns + 2 * slack_ns >= (i == 1 ? 3 : 1) * busy_ns);
     }
@@ -270,12 +271,12 @@ static void times_of_frames_in_flight_are_of_one_clock(void **state)
         check_ok(braid_exec_launch(exec, stream));
         if (frame % 2)
             check_ok(braid_exec_get_timings(exec, &timings));
-        assert_true(frame % 2 == 0 || timings.num_frames == (frame < num_kept ? frame : num_kept));
-        for (size_t i = 2; i < 2 * timings.num_frames; i++)
+        assert_true(frame % 2 == 0 || timings.frames_kept == (frame < num_kept ? frame : num_kept));
+        for (size_t i = 2; i < 2 * timings.frames_kept; i++)
             assert_true(timings.intervals[i].start_ns + slack_ns >=
                         timings.intervals[i - 2].end_ns);
     }
-    for (size_t i = 0; i < 2 * timings.num_frames; i++)
+    for (size_t i = 0; i < 2 * timings.frames_kept; i++)
         assert_true(length_of(timings.intervals[i]) + slack_ns >= busy_ns);
     braid_exec_info info;
     braid_exec_get_info(exec, &info);
@@ -317,7 +318,7 @@ static void times_are_by_the_hosts_clock(void **state)
     }
     braid_timings timings;
     check_ok(braid_exec_get_timings(exec, &timings));
-    assert_int_equal(timings.num_frames, kept);
+    assert_int_equal(timings.frames_kept, kept);
     for (uint32_t i = 0; i < kept; i++) {
         const braid_frame_timing timing = timings.frames[i];
         const braid_interval *at = timings.intervals + (size_t)2 * i;
@@ -360,7 +361,7 @@ static void an_exec_with_times_is_made_whole_or_not_at_all(void **state)
     contract_destroy_exec(contract, first);
     const braid_exec_options options = { .mode = contract->mode,
                                          .plan = wide_plan(),
-                                         .profile = kept };
+                                         .frames_kept = kept };
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {
         braid_exec *exec = NULL;
@@ -383,16 +384,16 @@ static void a_reading_that_finds_no_memory_can_be_repeated(void **state)
     for (uint64_t nth = 1; failed; nth++) {
         braid_exec *exec = exec_with_times(contract, fork.graph);
         run_frame(exec);
-        braid_timings timings = { .num_frames = 9 };
+        braid_timings timings = { .frames_kept = 9 };
         failing_memory_arm(nth);
         braid_status status = braid_exec_get_timings(exec, &timings);
         failed = failing_memory_disarm();
         if (status) {
             assert_int_equal(status, BRAID_NO_MEMORY);
-            assert_int_equal(timings.num_frames, 9);
+            assert_int_equal(timings.frames_kept, 9);
             check_ok(braid_exec_get_timings(exec, &timings));
         }
-        assert_int_equal(timings.num_frames, 1);
+        assert_int_equal(timings.frames_kept, 1);
         assert_true(timings.nodes[0].time.median_ns > 0);
         contract_destroy_exec(contract, exec);
     }
@@ -408,9 +409,9 @@ static void what_is_not_there_is_refused_by_name(void **state)
     braid_exec *without = contract_exec_planned(contract, fork.graph, &plan);
     braid_timings timings;
     check_fails(braid_exec_get_timings(without, &timings), BRAID_INVALID_ARGUMENT,
-                "braid_exec_options.profile is 0");
+                "braid_exec_options.frames_kept is 0");
     check_fails(braid_exec_measure(without, fork.graph, 1), BRAID_INVALID_ARGUMENT,
-                "braid_exec_options.profile is 0");
+                "braid_exec_options.frames_kept is 0");
     braid_exec *exec = exec_with_times(contract, fork.graph);
     braid_graph *other = contract_graph(contract);
     check_fails(braid_exec_measure(exec, other, 1), BRAID_INVALID_ARGUMENT, "another graph");

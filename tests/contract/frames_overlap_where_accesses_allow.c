@@ -77,12 +77,13 @@ static void skip_where_whole(const braid_exec *exec)
 static void check_overlap(struct contract *contract, braid_stream *first, braid_stream *second)
 {
     struct two_nodes two = make_two_nodes(contract, false);
-    braid_exec *exec = make_exec(contract, two.graph, (braid_exec_options){ .frames = 2 });
+    braid_exec *exec =
+        make_exec(contract, two.graph, (braid_exec_options){ .frames_in_flight = 2 });
     skip_where_whole(exec);
     check_ok(braid_exec_launch(exec, first));
     check_ok(braid_exec_launch(exec, second));
     bool met = becomes(two.count, 4);
-    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     gate_open(two.gate);
     check_ok(braid_exec_wait(exec));
     assert_true(met);
@@ -119,7 +120,8 @@ static void a_frame_is_behind_the_work_of_its_own_stream_alone(void **state)
         gates[i] = contract_gate(contract);
     gate_open(gates[0]); // where all of them look
     braid_node node = add_gate(graph, (braid_node_options){ USES({ read, BRAID_READ }) }, gates[0]);
-    braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames = num_places });
+    braid_exec *exec =
+        make_exec(contract, graph, (braid_exec_options){ .frames_in_flight = num_places });
     skip_where_whole(exec);
     braid_stream *first = contract_stream(contract), *held = contract_stream(contract);
     launch_with(exec, node, gates[0], first);
@@ -143,7 +145,8 @@ static void what_frames_share_keeps_their_order(void **state)
 {
     struct contract *contract = *state;
     struct two_nodes two = make_two_nodes(contract, true);
-    braid_exec *exec = make_exec(contract, two.graph, (braid_exec_options){ .frames = 2 });
+    braid_exec *exec =
+        make_exec(contract, two.graph, (braid_exec_options){ .frames_in_flight = 2 });
     braid_stream *stream = contract_stream(contract);
     check_ok(braid_exec_launch(exec, stream));
     check_ok(braid_exec_launch(exec, stream));
@@ -167,7 +170,8 @@ static void work_between_launches_keeps_its_place(void **state)
 {
     struct contract *contract = *state;
     struct two_nodes two = make_two_nodes(contract, false);
-    braid_exec *exec = make_exec(contract, two.graph, (braid_exec_options){ .frames = 2 });
+    braid_exec *exec =
+        make_exec(contract, two.graph, (braid_exec_options){ .frames_in_flight = 2 });
     braid_stream *stream = contract_stream(contract);
     check_ok(braid_exec_launch(exec, stream));
     check_ok(braid_stream_host_call(contract->device, stream, set_seven, two.count));
@@ -177,7 +181,7 @@ static void work_between_launches_keeps_its_place(void **state)
         sched_yield();
     assert_int_equal(load(two.count), 2);
     gate_open(two.gate);
-    check_ok(braid_stream_synchronize(contract->device, stream));
+    check_ok(braid_stream_wait(contract->device, stream));
     assert_int_equal(load(two.count), 9);
 }
 
@@ -187,10 +191,11 @@ static void a_node_without_accesses_stops_overlap(void **state)
     struct two_nodes two = make_two_nodes(contract, false);
     add_axpy(two.graph, (braid_node_options){ .name = "silent" }, contract_numbers(contract, 1),
              contract_numbers(contract, 1), 0, 0, 1);
-    braid_exec *exec = make_exec(contract, two.graph, (braid_exec_options){ .frames = 3 });
+    braid_exec *exec =
+        make_exec(contract, two.graph, (braid_exec_options){ .frames_in_flight = 3 });
     braid_exec_info info = info_of(exec);
     assert_true(info.whole_frames);
-    assert_int_equal(info.num_frames, 3);
+    assert_int_equal(info.frames_in_flight, 3);
     assert_non_null(strstr(info.frames_reason, "whole frames: node 2 'silent' declares no access"));
     for (int i = 0; i < 5; i++)
         check_ok(braid_exec_launch(exec, NULL));
@@ -206,24 +211,24 @@ static void when_full_launches_refuse_or_queue(void **state)
         struct two_nodes two = make_two_nodes(contract, false);
         braid_exec *exec = make_exec(
             contract, two.graph,
-            (braid_exec_options){ .frames = 2,
+            (braid_exec_options){ .frames_in_flight = 2,
                                   .when_full = queues ? BRAID_FULL_QUEUES : BRAID_FULL_REFUSES });
         braid_stream *stream = contract_stream(contract);
         check_ok(braid_exec_launch(exec, stream));
         check_ok(braid_exec_launch(exec, stream));
         braid_status status = braid_exec_launch(exec, stream);
         assert_int_equal(status, queues ? BRAID_OK : BRAID_BUSY);
-        assert_int_equal(braid_exec_num_frames(exec), queues ? 3 : 2);
-        check_fails(braid_exec_wait_until(exec, 3, UINT64_MAX), BRAID_INVALID_ARGUMENT,
+        assert_int_equal(braid_exec_get_num_launched(exec), queues ? 3 : 2);
+        check_fails(braid_exec_wait_for(exec, 3, UINT64_MAX), BRAID_INVALID_ARGUMENT,
                     "not launched");
-        check_fails(braid_exec_wait_until(exec, 3, 0), BRAID_INVALID_ARGUMENT, "not launched");
-        assert_int_equal(braid_exec_wait_until(exec, 0, 0), BRAID_NOT_READY);
-        assert_int_equal(braid_exec_wait_until(exec, 1, 0), BRAID_NOT_READY);
+        check_fails(braid_exec_wait_for(exec, 3, 0), BRAID_INVALID_ARGUMENT, "not launched");
+        assert_int_equal(braid_exec_wait_for(exec, 0, 0), BRAID_NOT_READY);
+        assert_int_equal(braid_exec_wait_for(exec, 1, 0), BRAID_NOT_READY);
         gate_open(two.gate);
-        check_ok(braid_exec_wait_until(exec, 1, UINT64_MAX));
+        check_ok(braid_exec_wait_for(exec, 1, UINT64_MAX));
         check_ok(braid_exec_wait(exec));
-        check_ok(braid_exec_wait_until(exec, 0, 0));
-        check_ok(braid_exec_wait_until(exec, 1, 0));
+        check_ok(braid_exec_wait_for(exec, 0, 0));
+        check_ok(braid_exec_wait_for(exec, 1, 0));
         check_ok(braid_exec_launch(exec, stream));
         check_ok(braid_exec_wait(exec));
         assert_int_equal(load(two.count), queues ? 8 : 6);
@@ -322,14 +327,14 @@ static void many_frames_keep_what_is_theirs(void **state)
     struct contract *contract = *state;
     for (uint32_t frames = 1; frames <= 3; frames++) {
         struct summing summing = make_summing(contract);
-        braid_exec *exec =
-            make_exec(contract, summing.graph,
-                      (braid_exec_options){ .frames = frames, .when_full = BRAID_FULL_WAITS });
+        braid_exec *exec = make_exec(
+            contract, summing.graph,
+            (braid_exec_options){ .frames_in_flight = frames, .when_full = BRAID_FULL_WAITS });
         braid_stream *streams[2] = { contract_stream(contract), contract_stream(contract) };
         uint32_t expected = 0, num = contract_many(num_many);
         for (uint32_t i = 0; i < num; i++) {
             uint32_t value = i * i + 5;
-            check_ok(braid_exec_set_param(exec, summing.value, &value));
+            check_ok(braid_exec_set_parameter(exec, summing.value, &value));
             check_ok(braid_exec_launch(exec, streams[i / 7 % 2]));
             expected += 3 * value + 1;
         }
@@ -339,7 +344,7 @@ static void many_frames_keep_what_is_theirs(void **state)
         for (uint32_t i = 0; i < num_numbers; i++)
             assert_int_equal(seen[i], expected + 3 * i * num);
         assert_int_equal(contract_number(contract, summing.num_wrong), 0);
-        assert_int_equal(braid_exec_num_frames(exec), num);
+        assert_int_equal(braid_exec_get_num_launched(exec), num);
     }
 }
 
@@ -410,15 +415,16 @@ static void random_frames_compute_what_one_by_one_they_would(void **state)
         choose_nodes(&random, nodes);
         braid_parameter addend;
         braid_graph *graph = make_cells(contract, nodes, cells, &addend);
-        braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames = 1 + i % 4 });
+        braid_exec *exec =
+            make_exec(contract, graph, (braid_exec_options){ .frames_in_flight = 1 + i % 4 });
         braid_stream *streams[2] = { contract_stream(contract), contract_stream(contract) };
         for (uint32_t k = 0, value = 3; k < num_random_frames; k++) {
             if (random_below(&random, 3) > 0)
                 value = k * 7 + 5;
-            check_ok(braid_exec_set_param(exec, addend, &value));
+            check_ok(braid_exec_set_parameter(exec, addend, &value));
             check_ok(braid_exec_launch(exec, streams[random_below(&random, 2)]));
             if (random_below(&random, 20) == 0)
-                check_ok(braid_exec_wait_until(exec, random_below(&random, k + 1), UINT64_MAX));
+                check_ok(braid_exec_wait_for(exec, random_below(&random, k + 1), UINT64_MAX));
             run_one_by_one(nodes, expected, value);
         }
         check_ok(braid_exec_wait(exec));

@@ -85,12 +85,12 @@ static void check_counts(struct contract *contract, const struct reader *reader,
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph, uint32_t frames)
 {
     const braid_exec_options options = { .mode = contract->mode,
-                                         .frames = frames,
+                                         .frames_in_flight = frames,
                                          .plan = wide_plan() };
     braid_exec *exec = NULL;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED)
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     check_ok(status);
     contract_own_exec(contract, exec);
     return exec;
@@ -106,7 +106,7 @@ static void check_frames(struct contract *contract, uint32_t frames)
     uint32_t expected[most_blocks] = { 0 };
     for (uint32_t frame = 0; frame < num_frames; frame++) {
         count(expected, grid_of(frame, largest));
-        check_ok(braid_exec_set_param(exec, reader.size, &sizes[frame]));
+        check_ok(braid_exec_set_parameter(exec, reader.size, &sizes[frame]));
         check_ok(braid_exec_launch(exec, stream));
     }
     check_still_closed(gate);
@@ -132,7 +132,7 @@ static void the_largest_grid_can_be_set(void **state)
     braid_exec *exec = make_exec(contract, reader.graph, 1);
     uint32_t expected[most_blocks] = { 0 };
     const braid_dim3 most = { 5, 2, 1 };
-    check_ok(braid_exec_set_param(exec, reader.size, &sizes[4]));
+    check_ok(braid_exec_set_parameter(exec, reader.size, &sizes[4]));
     check_ok(braid_exec_set(exec, reader.count, BRAID_TARGET_GRID, 0, &most));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));

@@ -59,7 +59,7 @@ static braid_exec *make_exec(struct contract *contract, uint64_t deadline_ns,
     add_gate(graph, (braid_node_options){ .name = "stuck" }, told.gate);
     return told.exec =
                contract_exec_with(contract, graph,
-                                  (braid_exec_options){ .frames = contract_frames(),
+                                  (braid_exec_options){ .frames_in_flight = contract_frames(),
                                                         .black_box = has_black_box(contract),
                                                         .deadline_ns = deadline_ns,
                                                         .on_deadline = call });
@@ -87,13 +87,13 @@ static void a_wait_tells_of_a_late_frame_once(void **state)
     struct contract *contract = *state;
     braid_exec *exec = make_exec(contract, short_ns, NULL);
     launch(contract, 1);
-    check_fails(braid_exec_wait_until(exec, BRAID_LAST_FRAME, short_ns), BRAID_TIMEOUT,
+    check_fails(braid_exec_wait_for(exec, BRAID_LAST_FRAME, short_ns), BRAID_TIMEOUT,
                 "1 frame was launched, and the last has not ended");
     check_fails(braid_exec_wait(exec), BRAID_TIMEOUT,
                 "braid_exec_wait: frame 0 has not ended 1000000 ns after its launch");
     if (has_black_box(contract)) {
-        assert_non_null(strstr(braid_error_message(), "these nodes were running: 0 'stuck'"));
-        assert_non_null(strstr(braid_error_details(), "'stuck': frame 0, "));
+        assert_non_null(strstr(braid_error_get_message(), "these nodes were running: 0 'stuck'"));
+        assert_non_null(strstr(braid_error_get_details(), "'stuck': frame 0, "));
     }
     check_still_closed(told.gate);
     gate_open(told.gate);
@@ -106,8 +106,8 @@ static void a_wait_tells_of_the_frames_that_it_waits_for(void **state)
     braid_exec *exec = make_exec(contract, short_ns, note);
     launch(contract, 3);
     wait_for(3);
-    check_fails(braid_exec_wait_until(exec, 1, UINT64_MAX), BRAID_TIMEOUT,
-                "braid_exec_wait_until: frames 0 to 1 have not ended");
+    check_fails(braid_exec_wait_for(exec, 1, UINT64_MAX), BRAID_TIMEOUT,
+                "braid_exec_wait_for: frames 0 to 1 have not ended");
     check_fails(braid_exec_wait(exec), BRAID_TIMEOUT, "braid_exec_wait: frame 2 has not ended");
     check_still_closed(told.gate);
     gate_open(told.gate);
@@ -116,7 +116,7 @@ static void a_wait_tells_of_the_frames_that_it_waits_for(void **state)
 
 static void *wait_on(void *out_status)
 {
-    *(braid_status *)out_status = braid_exec_wait_until(told.exec, 0, UINT64_MAX);
+    *(braid_status *)out_status = braid_exec_wait_for(told.exec, 0, UINT64_MAX);
     return NULL;
 }
 
@@ -129,8 +129,8 @@ static void a_wait_goes_on_after_the_deadline_was_told(void **state)
     pthread_t thread;
     launch(contract, 2);
     wait_for(2);
-    check_fails(braid_exec_wait_until(exec, 0, UINT64_MAX), BRAID_TIMEOUT,
-                "braid_exec_wait_until: frame 0 has not ended");
+    check_fails(braid_exec_wait_for(exec, 0, UINT64_MAX), BRAID_TIMEOUT,
+                "braid_exec_wait_for: frame 0 has not ended");
     assert_int_equal(pthread_create(&thread, NULL, wait_on, &status), 0);
     contract_let_begin(contract);
     check_still_closed(told.gate);
@@ -182,7 +182,7 @@ static void frames_that_end_in_time_are_not_told_of(void **state)
     for (int i = 0; i < 40; i++)
         launch(contract, 1);
     check_ok(braid_exec_wait(exec));
-    check_ok(braid_exec_wait_until(exec, 39, UINT64_MAX));
+    check_ok(braid_exec_wait_for(exec, 39, UINT64_MAX));
     contract_destroy_exec(contract, exec);
     wait_for(0);
 }
@@ -199,7 +199,7 @@ static void waits_with_a_deadline_include_the_frames_callback(void **state)
     struct contract *contract = *state;
     static _Atomic uint64_t num_ended;
     braid_graph *graph = contract_graph(contract);
-    braid_exec_options options = { .frames = contract_frames(),
+    braid_exec_options options = { .frames_in_flight = contract_frames(),
                                    .deadline_ns = 4 * TEST_TIMEOUT_NS,
                                    .on_frame_end = end_slowly,
                                    .on_frame_end_user = &num_ended };
@@ -207,13 +207,13 @@ static void waits_with_a_deadline_include_the_frames_callback(void **state)
     braid_exec *exec = contract_exec_with(contract, graph, options);
     for (uint64_t i = 0; i < 3; i++) {
         check_ok(braid_exec_launch(exec, contract_stream(contract)));
-        check_ok(i % 2 ? braid_exec_wait(exec) : braid_exec_wait_until(exec, i, UINT64_MAX));
+        check_ok(i % 2 ? braid_exec_wait(exec) : braid_exec_wait_for(exec, i, UINT64_MAX));
         assert_int_equal(atomic_load(&num_ended), i + 1);
-        check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
+        check_ok(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0));
     }
     for (int i = 0; i < 2; i++)
         check_ok(braid_exec_launch(exec, contract_stream(contract)));
-    check_ok(braid_exec_wait_until(exec, 3, UINT64_MAX)); // while another is behind it
+    check_ok(braid_exec_wait_for(exec, 3, UINT64_MAX)); // while another is behind it
     assert_true(atomic_load(&num_ended) >= 4);
     check_ok(braid_exec_wait(exec));
 }

@@ -122,12 +122,12 @@ static void work_queued_during_a_launch_is_before_the_next(void **state)
     braid_graph *graph = contract_graph(contract);
     add_call(graph, "value", see_value, &meanwhile, NULL);
     add_one_queue_call(graph, have_work_queued, &meanwhile, NULL);
-    braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames = 2 });
+    braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames_in_flight = 2 });
     check_ok(braid_exec_launch(exec, meanwhile.stream));
     check_ok(braid_exec_launch(exec, meanwhile.stream));
     open_soon(&meanwhile);
     check_ok(braid_exec_wait(exec));
-    check_ok(braid_stream_synchronize(contract->device, meanwhile.stream));
+    check_ok(braid_stream_wait(contract->device, meanwhile.stream));
     assert_int_equal(meanwhile.seen[1], 1);
 }
 
@@ -140,11 +140,12 @@ static void frames_of_execs_in_queue_calls_keep_their_place(void **state)
         struct meanwhile meanwhile = { .opened = 0 };
         braid_graph *inner = contract_graph(contract), *outer = contract_graph(contract);
         add_call(inner, "value", see_value, &meanwhile, NULL);
-        meanwhile.inner = make_exec(contract, inner, (braid_exec_options){ .frames = 2 });
+        meanwhile.inner = make_exec(contract, inner, (braid_exec_options){ .frames_in_flight = 2 });
         braid_node before;
         add_call(outer, "value", wait_and_add, &meanwhile, &before);
         add_one_queue_call(outer, launch_inner, &meanwhile, &before);
-        braid_exec *exec = make_exec(contract, outer, (braid_exec_options){ .frames = frames });
+        braid_exec *exec =
+            make_exec(contract, outer, (braid_exec_options){ .frames_in_flight = frames });
         braid_stream *stream = contract_stream(contract);
         for (uint32_t i = 0; i < num_frames; i++)
             check_ok(braid_exec_launch(exec, stream));
@@ -163,7 +164,7 @@ static struct gate hold_by_wait(struct contract *contract, braid_stream *stream)
     braid_event *event = contract_event(contract);
     struct gate gate = contract_close(contract, other);
     check_ok(braid_event_record(event, other));
-    check_ok(braid_stream_wait(stream, event));
+    check_ok(braid_stream_follow(stream, event));
     return gate;
 }
 
@@ -172,7 +173,8 @@ static struct gate hold_by_exec(struct contract *contract, braid_stream *stream,
     struct gate gate = contract_gate(contract);
     braid_graph *graph = contract_graph(contract);
     add_gate(graph, (braid_node_options){ 0 }, gate);
-    braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames = frames });
+    braid_exec *exec =
+        make_exec(contract, graph, (braid_exec_options){ .frames_in_flight = frames });
     check_ok(braid_exec_launch(exec, stream));
     return gate;
 }
@@ -199,7 +201,7 @@ static void check_held(struct contract *contract,
         gate_open(gates[i]);
     }
     braid_node node = add_gate(graph, (braid_node_options){ USES({ read, BRAID_READ }) }, gates[0]);
-    braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames = 2 });
+    braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames_in_flight = 2 });
     braid_stream *stream = contract_stream(contract);
     check_ok(braid_exec_launch(exec, stream));
     struct gate held = hold(contract, stream);

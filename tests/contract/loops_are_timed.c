@@ -47,13 +47,13 @@ static braid_exec *exec_with_times(struct contract *contract, const braid_graph 
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands = islands_of_loops(contract),
                                          .plan = wide_plan(),
-                                         .frames = contract_frames(),
-                                         .profile = num_kept };
+                                         .frames_in_flight = contract_frames(),
+                                         .frames_kept = num_kept };
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (!plays_loops(contract)) {
         check_fails(status, BRAID_UNSUPPORTED, "plays no ");
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     }
     check_ok(status);
     contract_own_exec(contract, exec);
@@ -83,7 +83,7 @@ static void nodes_inside_have_the_times_of_their_runs(void **state)
     braid_timings timings;
     run_frames(exec); // more than are kept
     check_ok(braid_exec_get_timings(exec, &timings));
-    assert_int_equal(timings.num_frames, kept);
+    assert_int_equal(timings.frames_kept, kept);
     check_runs(&timings, timed.outer, 1);
     check_runs(&timings, timed.busy, num_left);
     check_runs(&timings, timed.inner, num_left);
@@ -110,7 +110,7 @@ static void a_frames_runs_are_one_mean(void **state)
     braid_timings timings;
     run_frames(exec);
     check_ok(braid_exec_get_timings(exec, &timings));
-    assert_int_equal(timings.num_frames, 1);
+    assert_int_equal(timings.frames_kept, 1);
     const braid_node inside[] = { timed.busy, timed.inner, timed.often };
     for (int i = 0; i < 3; i++) {
         const braid_node_timing *timing = &timings.nodes[inside[i].index];
@@ -168,8 +168,8 @@ static void costs_are_those_of_a_run(void **state)
     uint64_t median_ns = timings.nodes[timed.busy.index].time.median_ns;
     assert_in_range(cost_ns, 1, median_ns);
     for (uint32_t i = timed.outer.index + 1; i < timed.branch.index; i++) {
-        check_ok(braid_schedule_get_placement(schedule, braid_graph_node(timed.counting.graph, i),
-                                              &inside));
+        check_ok(braid_schedule_get_placement(
+            schedule, braid_graph_get_node(timed.counting.graph, i), &inside));
         uint64_t end_ns = i == timed.often.index ? 0 : inside.end_ns - outer.start_ns;
         once_ns = end_ns > once_ns ? end_ns : once_ns;
     }
@@ -210,7 +210,7 @@ static void frames_before_a_failed_launch_keep_their_runs(void **state)
     }
     braid_timings timings;
     check_ok(braid_exec_get_timings(exec, &timings));
-    assert_int_equal(timings.num_frames, kept - 1);
+    assert_int_equal(timings.frames_kept, kept - 1);
     assert_int_equal(timings.nodes[step.index].num_runs, times[1] + times[3]);
 }
 

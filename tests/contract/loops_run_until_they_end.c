@@ -305,7 +305,7 @@ static void frames_in_flight_keep_their_values(void **state)
     for (uint32_t frame = 0; frame < num_frames; frame++) {
         uint32_t addend = frame + 1;
         check_ok(braid_exec_set_arg(exec, node, 3, BRAID_ARG(addend)));
-        check_ok(braid_exec_set_param(exec, enabled, &(uint32_t){ frame % 2 }));
+        check_ok(braid_exec_set_parameter(exec, enabled, &(uint32_t){ frame % 2 }));
         check_ok(braid_exec_launch(exec, NULL));
     }
     check_ok(braid_exec_wait(exec));
@@ -373,7 +373,7 @@ static void launches_and_destroy_wait_for_no_iteration_but_the_last(void **state
     check_ok(braid_exec_launch(exec, NULL));
     gate_wait_until_entered(gate);
     check_ok(braid_exec_launch(exec, NULL));
-    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     check_still_closed(gate);
     gate_open(gate);
     contract_destroy_exec(contract, exec);

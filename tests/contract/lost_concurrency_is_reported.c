@@ -12,7 +12,7 @@ enum { busy_ns = 1000000 };
 static braid_schedule_info info_of(const braid_exec *exec)
 {
     braid_schedule_info info;
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     return info;
 }
 
@@ -104,7 +104,7 @@ static void two_users_of_one_scratch_are_serialised_and_the_schedule_says_so(voi
     assert_int_equal(pair.cause, BRAID_SERIALISED_BY_RESOURCE);
     assert_string_equal(pair.resource_name, "scratch:tmp");
     char text[256];
-    check_ok(braid_schedule_explain(braid_exec_schedule(exec), nodes, 2, text, sizeof(text)));
+    check_ok(braid_schedule_explain(braid_exec_get_schedule(exec), nodes, 2, text, sizeof(text)));
     assert_non_null(strstr(text, "scratch:tmp"));
 }
 
@@ -202,7 +202,7 @@ static braid_status refuse(braid_device *device, braid_stream *stream, void *use
     return BRAID_UNSUPPORTED;
 }
 
-static void count_message(void *user, braid_status status, const char *message)
+static void count_message(braid_status status, const char *message, void *user)
 {
     (void)status;
     (void)message;
@@ -217,7 +217,7 @@ static void an_exec_that_falls_back_to_streams_says_why_and_logs_nothing(void **
     add_queue_call(graph, (braid_node_options){ .name = "solver" }, refuse, NULL);
     assert_int_not_equal(braid_graph_create(NULL), BRAID_OK);
     char before[256];
-    snprintf(before, sizeof(before), "%s", braid_error_message());
+    snprintf(before, sizeof(before), "%s", braid_error_get_message());
     int num_logged = 0;
     braid_exec *exec;
     braid_log_set(count_message, &num_logged);
@@ -226,7 +226,7 @@ static void an_exec_that_falls_back_to_streams_says_why_and_logs_nothing(void **
     check_ok(status);
     contract_own_exec(contract, exec);
     assert_int_equal(num_logged, 0);
-    assert_string_equal(braid_error_message(), before);
+    assert_string_equal(braid_error_get_message(), before);
     braid_exec_info info;
     braid_exec_get_info(exec, &info);
     assert_int_equal(info.mode, BRAID_MODE_STREAMS);

@@ -82,11 +82,12 @@ int main(int argc, char **argv)
 {
     braid_device *device;
     if (contract_open_device(&device)) {
-        printf("1..0 # skip no %s device here: %s\n", contract_backend(), braid_error_message());
+        printf("1..0 # skip no %s device here: %s\n", contract_backend(),
+               braid_error_get_message());
         return 77;
     }
     if (!can_run(device)) {
-        printf("1..0 # skip %s\n", braid_error_message());
+        printf("1..0 # skip %s\n", braid_error_get_message());
         braid_device_close(device);
         return 77;
     }

@@ -73,7 +73,7 @@ static void fill_rows(uint32_t *rows, uint32_t num, uint32_t seed)
 static void launch_rows(braid_exec *exec, braid_stream *stream, const struct frames *frames,
                         const uint32_t *rows, size_t num)
 {
-    const braid_param_rows all = { frames->addend, rows, num };
+    const braid_parameter_rows all = { frames->addend, rows, num };
     check_ok(braid_exec_launch_many(exec, stream, num, &all, 1));
 }
 
@@ -99,7 +99,7 @@ static void no_frames_are_no_work(void **state)
     braid_exec *exec = contract_exec(contract, frames.graph);
     const uint32_t none[NUM_CHAINS] = { 0 };
     check_ok(braid_exec_launch_many(exec, NULL, 0, NULL, 0));
-    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
+    check_ok(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0));
     check_frames(contract, &frames, none);
 }
 
@@ -111,7 +111,7 @@ static void each_frame_takes_its_row(void **state)
     braid_exec *exec = contract_exec(contract, frames.graph);
     uint32_t rows[MANY], own = 5, expected[NUM_CHAINS] = { 0 };
     fill_rows(rows, MANY, 1000);
-    check_ok(braid_exec_set_param(exec, frames.addend, &own));
+    check_ok(braid_exec_set_parameter(exec, frames.addend, &own));
     check_ok(braid_exec_launch(exec, NULL));
     launch_rows(exec, NULL, &frames, rows, MANY);
     check_ok(braid_exec_launch(exec, NULL));
@@ -188,7 +188,7 @@ static void frames_in_flight_at_once_keep_their_rows(void **state)
     };
     for (int i = 0; i < 2; i++)
         check_ok(braid_graph_use_parameter(graph, parameter, &uses[i]));
-    const braid_exec_options options = { .frames = depth, .islands = contract_islands() };
+    const braid_exec_options options = { .frames_in_flight = depth, .islands = contract_islands() };
     braid_exec *exec = contract_exec_with(contract, graph, options);
     struct row rows[num_frames] = { 0 };
     for (uint32_t i = 0; i < num_frames; i++)
@@ -196,11 +196,11 @@ static void frames_in_flight_at_once_keep_their_rows(void **state)
     braid_stream *stream = contract_stream(contract);
     struct gate gate = contract_close(contract, stream);
     check_ok(braid_exec_launch_many(exec, stream, num_frames,
-                                    &(braid_param_rows){ parameter, rows, num_frames }, 1));
+                                    &(braid_parameter_rows){ parameter, rows, num_frames }, 1));
     check_still_closed(gate);
     gate_open(gate);
     check_ok(braid_exec_wait(exec));
-    assert_int_equal(braid_exec_num_frames(exec), num_frames);
+    assert_int_equal(braid_exec_get_num_launched(exec), num_frames);
     uint32_t seen[num_frames];
     contract_read(contract, seen, numbers, sizeof(seen));
     for (uint32_t i = 0; i < num_frames; i++)
@@ -249,8 +249,8 @@ static void rows_are_for_as_many_frames(void **state)
     braid_exec *exec = contract_exec(contract, frames.graph);
     uint32_t rows[4], expected[NUM_CHAINS] = { 0 };
     fill_rows(rows, 4, 3);
-    const braid_param_rows four = { frames.addend, rows, 4 },
-                           unknown = { .values = rows, .num = 5 };
+    const braid_parameter_rows four = { frames.addend, rows, 4 },
+                               unknown = { .values = rows, .num = 5 };
     check_fails(braid_exec_launch_many(exec, NULL, 5, &four, 1), BRAID_INVALID_ARGUMENT,
                 "parameter 0 'addend' has rows for 4 frames, not 5");
     check_fails(braid_exec_launch_many(exec, NULL, 5, &unknown, 1), BRAID_INVALID_ARGUMENT,

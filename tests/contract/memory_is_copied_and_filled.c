@@ -83,7 +83,7 @@ static void copies_go_in_every_direction(void **state)
         check_ok(braid_stream_copy(contract->device, stream, device[0], host[0], num_bytes));
         check_ok(braid_stream_copy(contract->device, stream, device[1], device[0], num_bytes));
         check_ok(braid_stream_copy(contract->device, stream, host[1], device[1], num_bytes));
-        check_ok(braid_stream_synchronize(contract->device, stream));
+        check_ok(braid_stream_wait(contract->device, stream));
         check_pattern(host[1], seed + 100);
     }
 }
@@ -109,7 +109,7 @@ static void fills_write_values_of_every_width(void **state)
                 check_ok(
                     braid_stream_fill(contract->device, NULL, device + width, value, width, num));
             }
-            check_ok(braid_stream_synchronize(contract->device, NULL));
+            check_ok(braid_stream_wait(contract->device, NULL));
             unsigned char seen[num_bytes], expected[num_bytes];
             contract_read(contract, seen, device, num_bytes);
             memset(expected, 0x11, num_bytes);
@@ -127,7 +127,7 @@ static void a_fill_node_without_a_width_writes_bytes(void **state)
     check_ok(braid_graph_add_fill(
         graph, &(braid_fill){ .to = data, .value = 0xab, .num_values = 5 }, NULL));
     check_ok(braid_exec_launch(contract_exec(contract, graph), NULL));
-    check_ok(braid_stream_synchronize(contract->device, NULL));
+    check_ok(braid_stream_wait(contract->device, NULL));
     contract_read(contract, seen, data, sizeof(seen));
     assert_int_equal(seen[0], 0xabababab);
     assert_int_equal(seen[1], 0xab);
@@ -143,10 +143,10 @@ static void the_device_describes_itself(void **state)
     assert_true(info.memory_bytes > 0);
     assert_true(info.num_units > 0);
     braid_backend_info backend;
-    check_fails(braid_backend_query("abacus", &backend), BRAID_INVALID_ARGUMENT, "abacus");
+    check_fails(braid_backend_get_info("abacus", &backend), BRAID_INVALID_ARGUMENT, "abacus");
     if (strcmp(contract->backend, "skeleton") == 0) // which is no backend of the library
         return;
-    check_ok(braid_backend_query(contract->backend, &backend));
+    check_ok(braid_backend_get_info(contract->backend, &backend));
     assert_string_equal(backend.name, contract->backend);
     assert_true(backend.num_devices > 0);
 }

@@ -145,7 +145,7 @@ static void set(const struct nodes *nodes, braid_exec *exec, uint32_t frame)
 {
     const struct values values = values_of(nodes, frame);
     if (nodes->all.graph)
-        check_ok(braid_exec_set_param(exec, nodes->all, &values));
+        check_ok(braid_exec_set_parameter(exec, nodes->all, &values));
     else
         set_by_calls(nodes, exec, &values);
 }
@@ -183,8 +183,8 @@ static void check_all(struct contract *contract, const struct nodes *nodes)
 
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph, uint32_t frames)
 {
-    return contract_exec_with(contract, graph,
-                              (braid_exec_options){ .frames = frames, .plan = wide_plan() });
+    return contract_exec_with(
+        contract, graph, (braid_exec_options){ .frames_in_flight = frames, .plan = wide_plan() });
 }
 
 // All frames are queued before the first can run.
@@ -234,7 +234,7 @@ static void each_of_many_frames_takes_its_row(void **state)
     for (uint32_t frame = 0; frame < num_frames; frame++)
         rows[frame] = values_of(&nodes, frame);
     check_ok(braid_exec_launch_many(exec, NULL, num_frames,
-                                    &(braid_param_rows){ nodes.all, rows, num_frames }, 1));
+                                    &(braid_parameter_rows){ nodes.all, rows, num_frames }, 1));
     check_ok(braid_exec_wait(exec));
     check_all(contract, &nodes);
 }
@@ -269,11 +269,11 @@ static void a_launch_that_cannot_take_a_value_tries_again(void **state)
         check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     failing_memory_arm(1);
-    check_ok(braid_exec_set_param(exec, nodes.all, &values));
+    check_ok(braid_exec_set_parameter(exec, nodes.all, &values));
     assert_false(failing_memory_disarm());
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {
-        assert_int_equal(braid_exec_num_frames(exec), 4);
+        assert_int_equal(braid_exec_get_num_launched(exec), 4);
         failing_memory_arm(nth);
         braid_status status = braid_exec_launch(exec, NULL);
         failed = failing_memory_disarm();
@@ -328,10 +328,12 @@ static void wrong_values_are_refused_and_change_nothing(void **state)
                 BRAID_INVALID_ARGUMENT, "not a node of the exec's graph");
     struct values values = values_of(&nodes, 2);
     values.copy_bytes = 0;
-    check_fails(braid_exec_set_param(exec, nodes.all, &values), BRAID_INVALID_ARGUMENT, "'copy'");
+    check_fails(braid_exec_set_parameter(exec, nodes.all, &values), BRAID_INVALID_ARGUMENT,
+                "'copy'");
     values = values_of(&nodes, 2);
     values.fill_to = NULL;
-    check_fails(braid_exec_set_param(exec, nodes.all, &values), BRAID_INVALID_ARGUMENT, "'fill'");
+    check_fails(braid_exec_set_parameter(exec, nodes.all, &values), BRAID_INVALID_ARGUMENT,
+                "'fill'");
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, nodes.blocks), 1);

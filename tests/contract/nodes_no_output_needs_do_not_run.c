@@ -85,7 +85,7 @@ static void nodes_left_out_never_run(void **state)
     add_rest(&frame, false);
     braid_exec *exec = contract_exec(contract, frame.graph);
     braid_schedule_info info;
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     assert_int_equal(info.num_left_out, 1);
     for (int i = 0; i < NUM_FRAMES; i++)
         check_ok(braid_exec_launch(exec, NULL));
@@ -103,7 +103,7 @@ static void nodes_rest_with_the_last_reader(void **state)
     uint32_t last_drawn = 0;
     for (uint32_t i = 0; i < NUM_FRAMES; i++) {
         const uint32_t draws = i % 3 == 0;
-        check_ok(braid_exec_set_param(exec, frame.draws, &draws));
+        check_ok(braid_exec_set_parameter(exec, frame.draws, &draws));
         check_ok(braid_exec_launch(exec, NULL));
         last_drawn = draws ? i + 1 : last_drawn;
     }
@@ -137,7 +137,7 @@ static void add_draw(struct frame *frame, braid_resource from, uint32_t index)
     check_ok(braid_graph_add_parameter(frame->graph, "draws", 4, &frame->draws));
     check_ok(braid_graph_use_parameter(
         frame->graph, frame->draws,
-        &(braid_parameter_use){ .node = braid_graph_node(frame->graph, index),
+        &(braid_parameter_use){ .node = braid_graph_get_node(frame->graph, index),
                                 .target = BRAID_TARGET_ENABLED }));
 }
 
@@ -147,7 +147,7 @@ static void check_drawn(struct contract *contract, const struct frame *frame, ui
     braid_exec *exec = contract_exec(contract, frame->graph);
     for (uint32_t i = 0; i < 3; i++) {
         const uint32_t draws = i != 1;
-        check_ok(braid_exec_set_param(exec, frame->draws, &draws));
+        check_ok(braid_exec_set_parameter(exec, frame->draws, &draws));
         check_ok(braid_exec_launch(exec, NULL));
     }
     check_ok(braid_exec_wait(exec));

@@ -50,12 +50,12 @@ static void frames_in_flight_keep_their_values(void **state)
     uint32_t expected = 1;
     for (uint32_t frame = 1; frame < 6; frame++) {
         uint32_t addend = 10 * frame;
-        check_ok(braid_exec_set_param(exec, users.addend, &addend));
+        check_ok(braid_exec_set_parameter(exec, users.addend, &addend));
         check_ok(braid_exec_launch(exec, stream));
         expected = expected * 3 + addend;
     }
     uint32_t late = 12345; // after the last launch: of no consequence
-    check_ok(braid_exec_set_param(exec, users.addend, &late));
+    check_ok(braid_exec_set_parameter(exec, users.addend, &late));
     check_still_closed(gate);
     gate_open(gate);
     check_ok(braid_exec_wait(exec));
@@ -82,7 +82,7 @@ static void parts_go_to_parts(void **state)
     braid_exec *exec = contract_exec(contract, graph);
     check_ok(braid_exec_launch(exec, NULL));
     const uint32_t value[2] = { 5, 9 };
-    check_ok(braid_exec_set_param(exec, pair, value));
+    check_ok(braid_exec_set_parameter(exec, pair, value));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, data), 1 * 5 + 9);
@@ -95,13 +95,13 @@ static void what_was_set_last_counts(void **state)
     struct users users = make_users(contract);
     braid_exec *exec = contract_exec(contract, users.graph);
     uint32_t addend = 20, own = 50;
-    check_ok(braid_exec_set_param(exec, users.addend, &addend));
+    check_ok(braid_exec_set_parameter(exec, users.addend, &addend));
     check_ok(braid_exec_set_arg(exec, users.nodes[7], 3, BRAID_ARG(own)));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, users.data + 6), 20);
     assert_int_equal(contract_number(contract, users.data + 7), 50);
-    check_ok(braid_exec_set_param(exec, users.addend, &addend));
+    check_ok(braid_exec_set_parameter(exec, users.addend, &addend));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, users.data + 6), 20 * 3 + 20);
@@ -118,7 +118,7 @@ static void setting_it_in_every_frame_allocates_nothing(void **state)
     for (uint32_t frame = 0; frame < 100; frame++) {
         if (frame == 5)
             before = failing_memory_num_calls();
-        check_ok(braid_exec_set_param(exec, users.addend, &frame));
+        check_ok(braid_exec_set_parameter(exec, users.addend, &frame));
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
         expected = expected * 3 + frame;
@@ -137,7 +137,7 @@ static void a_value_that_cannot_be_set_changes_no_user(void **state)
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {
         failing_memory_arm(nth);
-        braid_status status = braid_exec_set_param(exec, users.addend, &addend);
+        braid_status status = braid_exec_set_parameter(exec, users.addend, &addend);
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
         if (nth > 3 && failed)
@@ -200,12 +200,13 @@ static void refused_addresses_stay_each_frames_own(void **state)
     braid_graph *graph = contract_graph(contract);
     uint32_t *sum = contract_numbers(contract, 1), *other = contract_numbers(contract, 1);
     braid_parameter where = add_replaced_address(graph, sum, other);
-    braid_exec *exec = contract_exec_with(contract, graph, (braid_exec_options){ .frames = 3 });
+    braid_exec *exec =
+        contract_exec_with(contract, graph, (braid_exec_options){ .frames_in_flight = 3 });
     uint32_t expected = 0;
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {
         failing_memory_arm(nth);
-        braid_status status = braid_exec_set_param(exec, where, &other);
+        braid_status status = braid_exec_set_parameter(exec, where, &other);
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
         for (int frame = 0; failed && frame < 3; frame++) {
@@ -234,14 +235,14 @@ static void the_ends_of_a_copy_change_places(void **state)
     check_ok(braid_graph_use_parameter(
         graph, from, &(braid_parameter_use){ .node = copy, .target = BRAID_TARGET_FROM }));
     braid_exec *exec = contract_exec(contract, graph);
-    const braid_param_rows rows[] = { { to, ends, 4 }, { from, ends + 1, 4 } };
+    const braid_parameter_rows rows[] = { { to, ends, 4 }, { from, ends + 1, 4 } };
     check_ok(braid_exec_launch_many(exec, NULL, 4, rows, 2));
     check_ok(braid_exec_wait(exec));
     contract_write(contract, first, seen, sizeof(seen));
-    check_ok(braid_exec_set_param(exec, to, &ends[0]));
+    check_ok(braid_exec_set_parameter(exec, to, &ends[0]));
     check_fails(braid_exec_launch(exec, NULL), BRAID_INVALID_ARGUMENT, "overlap");
     check_fails(braid_exec_launch(exec, NULL), BRAID_INVALID_ARGUMENT, "overlap");
-    check_ok(braid_exec_set_param(exec, from, &ends[1]));
+    check_ok(braid_exec_set_parameter(exec, from, &ends[1]));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     contract_read(contract, seen, first, sizeof(seen));
@@ -258,11 +259,14 @@ static void wrong_parameters_are_refused(void **state)
     braid_parameter foreign, late;
     check_ok(braid_graph_add_parameter(contract_graph(contract), "foreign", 4, &foreign));
     check_ok(braid_graph_add_parameter(users.graph, "late", 4, &late));
-    check_fails(braid_exec_set_param(exec, foreign, &value), BRAID_INVALID_ARGUMENT, "parameter 0");
-    check_fails(braid_exec_set_param(exec, late, &value), BRAID_INVALID_ARGUMENT, "parameter 1");
-    check_fails(braid_exec_set_param(exec, (braid_parameter){ 0 }, &value), BRAID_INVALID_ARGUMENT,
-                "of graph 0");
-    check_fails(braid_exec_set_param(exec, users.addend, NULL), BRAID_INVALID_ARGUMENT, "value");
+    check_fails(braid_exec_set_parameter(exec, foreign, &value), BRAID_INVALID_ARGUMENT,
+                "parameter 0");
+    check_fails(braid_exec_set_parameter(exec, late, &value), BRAID_INVALID_ARGUMENT,
+                "parameter 1");
+    check_fails(braid_exec_set_parameter(exec, (braid_parameter){ 0 }, &value),
+                BRAID_INVALID_ARGUMENT, "of graph 0");
+    check_fails(braid_exec_set_parameter(exec, users.addend, NULL), BRAID_INVALID_ARGUMENT,
+                "value");
 }
 
 int run_parameters(void)

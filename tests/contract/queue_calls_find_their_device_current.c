@@ -137,7 +137,7 @@ struct look {
 static braid_status look_at_priority(braid_device *device, braid_stream *stream, void *user)
 {
     struct look *look = user;
-    return look->driver.get_priority(braid_stream_handle(device, stream), &look->priority)
+    return look->driver.get_priority(braid_stream_get_handle(device, stream), &look->priority)
                ? BRAID_DEVICE_ERROR
                : BRAID_OK;
 }

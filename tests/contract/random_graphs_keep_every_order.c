@@ -136,13 +136,13 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
     braid_exec_options options = { .mode = contract->mode,
                                    .plan = choose_plan(&random),
                                    .islands = contract_islands(),
-                                   .profile = contract_profile(),
-                                   .frames = contract_frames() };
+                                   .frames_kept = contract_profile(),
+                                   .frames_in_flight = contract_frames() };
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_GRAPH) {
         if (field->num_refused++ == 0)
-            print_message("on streams instead: %s\n", braid_error_message());
+            print_message("on streams instead: %s\n", braid_error_get_message());
         options.mode = BRAID_MODE_STREAMS;
         options.islands = BRAID_ISLANDS_AUTO;
         status = contract_create_exec(contract, graph, &options, &exec);
@@ -156,7 +156,7 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
     for (uint32_t frame = 0; frame < num_frames; frame++)
         salts[frame] = random_next(&random);
     queue_graph(contract, field, &model, exec, stream, salts);
-    check_ok(braid_stream_synchronize(contract->device, stream));
+    check_ok(braid_stream_wait(contract->device, stream));
     braid_exec_destroy(exec);
     if (!results_are_right(field, &model, salts))
         fail_msg("run it alone with BRAID_TEST_SEED=%llu", (unsigned long long)seed);
@@ -188,7 +188,7 @@ static bool is_taken(struct contract *contract, bool queue_call)
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
     braid_exec_destroy(exec);
     if (status == BRAID_UNSUPPORTED)
-        print_message("graphs without such nodes: %s\n", braid_error_message());
+        print_message("graphs without such nodes: %s\n", braid_error_get_message());
     return status == BRAID_OK;
 }
 

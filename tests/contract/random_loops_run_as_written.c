@@ -67,7 +67,7 @@ static void run_frames_of(braid_exec *exec, uint64_t seed)
     if (!status)
         status = braid_exec_wait(exec);
     if (status)
-        fail_msg("seed %" PRIu64 ": %s", seed, braid_error_message());
+        fail_msg("seed %" PRIu64 ": %s", seed, braid_error_get_message());
 }
 
 static void check_words(struct contract *contract, uint64_t seed, const struct built *built,
@@ -85,7 +85,7 @@ static void check_words(struct contract *contract, uint64_t seed, const struct b
 static bool is_in_island(const braid_exec *exec, braid_node scope)
 {
     char text[200];
-    check_ok(braid_schedule_explain(braid_exec_schedule(exec), &scope, 1, text, sizeof(text)));
+    check_ok(braid_schedule_explain(braid_exec_get_schedule(exec), &scope, 1, text, sizeof(text)));
     return strncmp(text, "in island", strlen("in island")) == 0;
 }
 
@@ -103,7 +103,7 @@ static void check_runs(braid_exec *exec, uint64_t seed, const struct built *buil
 {
     braid_timings timings;
     check_ok(braid_exec_get_timings(exec, &timings));
-    assert_int_equal(timings.num_frames, num_frames);
+    assert_int_equal(timings.frames_kept, num_frames);
     for (uint32_t i = 0; i < MOST_STATEMENTS; i++) {
         if (!built->nodes[i].graph)
             continue;
@@ -122,8 +122,8 @@ static void run_with_times(struct contract *contract, uint64_t seed, const struc
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands = islands_of_loops(contract),
                                          .plan = wide_plan(),
-                                         .frames = contract_frames(),
-                                         .profile = num_frames };
+                                         .frames_in_flight = contract_frames(),
+                                         .frames_kept = num_frames };
     braid_exec *exec;
     check_ok(braid_exec_create(contract->device, built->graph, &options, &exec));
     contract_own_exec(contract, exec);

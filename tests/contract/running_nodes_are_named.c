@@ -12,12 +12,12 @@ static braid_exec *make_exec(struct contract *contract, const braid_graph *graph
 {
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands = contract_islands(),
-                                         .frames = contract_frames(),
+                                         .frames_in_flight = contract_frames(),
                                          .black_box = true };
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED)
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     check_ok(status);
     contract_own_exec(contract, exec);
     return exec;
@@ -33,7 +33,7 @@ static braid_running_node find_only(braid_exec *exec, struct gate gate)
         check_ok(braid_exec_get_running(exec, nodes, room, &num));
         if (num == 1)
             break;
-        assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, short_ns), BRAID_TIMEOUT);
+        assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, short_ns), BRAID_TIMEOUT);
     }
     assert_int_equal(num, 1);
     check_still_closed(gate);
@@ -98,10 +98,10 @@ static void a_wait_that_times_out_names_it(void **state)
     make_diamond(contract, &diamond);
     check_ok(braid_exec_launch(diamond.exec, contract_stream(contract)));
     (void)find_only(diamond.exec, diamond.gate);
-    assert_int_equal(braid_exec_wait_until(diamond.exec, 0, short_ns), BRAID_TIMEOUT);
-    assert_non_null(strstr(braid_error_message(), "'stuck'"));
-    assert_null(strstr(braid_error_message(), "'first'"));
-    assert_non_null(strstr(braid_error_details(), "'stuck': frame 0, "));
+    assert_int_equal(braid_exec_wait_for(diamond.exec, 0, short_ns), BRAID_TIMEOUT);
+    assert_non_null(strstr(braid_error_get_message(), "'stuck'"));
+    assert_null(strstr(braid_error_get_message(), "'first'"));
+    assert_non_null(strstr(braid_error_get_details(), "'stuck': frame 0, "));
     gate_open(diamond.gate);
     check_ok(braid_exec_wait(diamond.exec));
 }

@@ -140,14 +140,14 @@ static void loops_on_distinct_lists_are_right_and_overlap(void **state)
     check_cells(contract, p2g.to, num_cells, 3, 3);
     check_cells(contract, g2p.to, num_cells, 5, 3);
     braid_schedule_info info;
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     assert_int_equal(info.num_serialisations, 0);
 }
 
 // Some pair of nodes of the two bundles is reported as serialised by the resource.
 static void check_reported(const braid_exec *exec, const char *resource)
 {
-    const braid_schedule *schedule = braid_exec_schedule(exec);
+    const braid_schedule *schedule = braid_exec_get_schedule(exec);
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
     assert_true(info.num_serialisations > 0);
@@ -164,7 +164,7 @@ static void check_explained(const braid_exec *exec, braid_node a, braid_node b,
 {
     char text[512];
     const braid_node pair[] = { a, b };
-    check_ok(braid_schedule_explain(braid_exec_schedule(exec), pair, 2, text, sizeof(text)));
+    check_ok(braid_schedule_explain(braid_exec_get_schedule(exec), pair, 2, text, sizeof(text)));
     print_message("%s\n", text);
     assert_non_null(strstr(text, resource));
     assert_non_null(strstr(text, "p2g"));
@@ -240,7 +240,7 @@ static void loops_over_two_levels_are_right(void **state)
     check_two_level(contract, to[0], 10);
     check_two_level(contract, to[1], 10);
     braid_schedule_info info;
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     assert_int_equal(info.num_serialisations, 0);
 }
 

@@ -15,7 +15,7 @@ static void a_wait_captures_the_latest_record_when_it_is_queued(void **state)
     struct gate first = contract_close(contract, writer);
     check_ok(braid_stream_fill(device, writer, data, 1, 4, 1));
     check_ok(braid_event_record(event, writer));
-    check_ok(braid_stream_wait(reader, event));
+    check_ok(braid_stream_follow(reader, event));
     check_ok(braid_stream_copy(device, reader, seen, data, 4));
     struct gate second = contract_close_by_host(contract, writer);
     check_ok(braid_stream_fill(device, writer, data, 2, 4, 1));
@@ -24,12 +24,12 @@ static void a_wait_captures_the_latest_record_when_it_is_queued(void **state)
     assert_int_equal(braid_stream_query(device, reader), BRAID_NOT_READY);
     check_still_closed(first);
     gate_open(first);
-    check_ok(braid_stream_synchronize(device, reader)); // must not need the second gate
+    check_ok(braid_stream_wait(device, reader)); // must not need the second gate
     check_still_closed(second);
     assert_int_equal(*seen, 1);
     assert_int_equal(braid_event_query(event), BRAID_NOT_READY); // its latest record is the second
     gate_open_behind_writes(second); // the fill behind it follows on the read of the copy
-    check_ok(braid_event_synchronize(event));
+    check_ok(braid_event_wait(event));
     assert_int_equal(contract_number(contract, data), 2);
 }
 
@@ -41,12 +41,12 @@ static void a_wait_for_an_event_never_recorded_is_satisfied_at_once(void **state
     braid_stream *waiting = contract_stream(contract), *other = contract_stream(contract);
     braid_event *event = contract_event(contract);
     check_ok(braid_event_query(event));
-    check_ok(braid_event_synchronize(event));
-    check_ok(braid_stream_wait(waiting, event));
+    check_ok(braid_event_wait(event));
+    check_ok(braid_stream_follow(waiting, event));
     struct gate gate = contract_close(contract, other);
     check_ok(braid_event_record(event, other)); // too late for the wait above
     check_ok(braid_stream_fill(device, waiting, data, 3, 4, 1));
-    check_ok(braid_stream_synchronize(device, waiting));
+    check_ok(braid_stream_wait(device, waiting));
     check_still_closed(gate);
     gate_open(gate);
     assert_int_equal(contract_number(contract, data), 3);
@@ -63,13 +63,13 @@ static void waits_outlive_their_event(void **state)
     check_ok(braid_event_create(device, NULL, &event));
     check_ok(braid_stream_fill(device, writer, data, 1, 4, 1));
     check_ok(braid_event_record(event, writer));
-    check_ok(braid_stream_wait(reader, event));
+    check_ok(braid_stream_follow(reader, event));
     braid_event_destroy(event);
     check_ok(braid_stream_copy(device, reader, seen, data, 4));
     assert_int_equal(braid_stream_query(device, reader), BRAID_NOT_READY);
     check_still_closed(gate);
     gate_open(gate);
-    check_ok(braid_stream_synchronize(device, reader));
+    check_ok(braid_stream_wait(device, reader));
     assert_int_equal(*seen, 1);
 }
 
@@ -85,12 +85,12 @@ static void an_event_can_be_recorded_again_and_again(void **state)
     braid_event *event = contract_event(contract);
     for (uint32_t i = 0; i < rounds; i++) {
         braid_stream *stream = streams[i % 2];
-        check_ok(braid_stream_wait(stream, event));
+        check_ok(braid_stream_follow(stream, event));
         check_ok(braid_stream_fill(device, stream, data, i, 4, 1));
         check_ok(braid_stream_copy(device, stream, seen + i, data, 4));
         check_ok(braid_event_record(event, stream));
     }
-    check_ok(braid_event_synchronize(event));
+    check_ok(braid_event_wait(event));
     for (uint32_t i = 0; i < rounds; i++)
         assert_int_equal(seen[i], i);
 }
@@ -108,13 +108,13 @@ static void one_record_releases_many_streams(void **state)
     braid_stream *streams[width];
     for (uint32_t i = 0; i < width; i++) {
         streams[i] = contract_stream(contract);
-        check_ok(braid_stream_wait(streams[i], event));
+        check_ok(braid_stream_follow(streams[i], event));
         check_ok(braid_stream_copy(device, streams[i], seen + i, data, 4));
     }
     check_still_closed(gate);
     gate_open(gate);
     for (uint32_t i = 0; i < width; i++) {
-        check_ok(braid_stream_synchronize(device, streams[i]));
+        check_ok(braid_stream_wait(device, streams[i]));
         assert_int_equal(seen[i], 8);
     }
 }
@@ -129,11 +129,11 @@ static void the_null_stream_waits_for_events_too(void **state)
     struct gate gate = contract_close(contract, writer);
     check_ok(braid_stream_fill(device, writer, data, 6, 4, 1));
     check_ok(braid_event_record(event, writer));
-    check_ok(braid_stream_wait(NULL, event));
+    check_ok(braid_stream_follow(NULL, event));
     check_ok(braid_stream_copy(device, NULL, seen, data, 4));
     check_still_closed(gate);
     gate_open(gate);
-    check_ok(braid_stream_synchronize(device, NULL));
+    check_ok(braid_stream_wait(device, NULL));
     assert_int_equal(*seen, 6);
 }
 
@@ -149,14 +149,14 @@ static void queries_and_waits_tell_of_their_own_stream_only(void **state)
     assert_int_equal(braid_stream_query(device, busy), BRAID_NOT_READY);
     assert_int_equal(braid_event_query(event), BRAID_NOT_READY);
     check_ok(braid_stream_query(device, idle));
-    check_ok(braid_stream_synchronize(device, idle));
+    check_ok(braid_stream_wait(device, idle));
     check_ok(braid_stream_query(device, NULL));
-    check_ok(braid_stream_synchronize(device, NULL));
+    check_ok(braid_stream_wait(device, NULL));
     check_still_closed(gate);
     gate_open(gate);
-    check_ok(braid_event_synchronize(event));
+    check_ok(braid_event_wait(event));
     check_ok(braid_event_query(event));
-    check_ok(braid_stream_synchronize(device, busy));
+    check_ok(braid_stream_wait(device, busy));
     check_ok(braid_stream_query(device, busy));
 }
 
@@ -183,7 +183,7 @@ static void a_stream_runs_its_work_in_order(void **state)
         check_ok(braid_stream_copy(device, stream, seen + i, data, 4));
         check_ok(braid_stream_fill(device, stream, host + i, 2, 4, 1));
     }
-    check_ok(braid_stream_synchronize(device, stream));
+    check_ok(braid_stream_wait(device, stream));
     for (uint32_t i = 0; i < rounds; i++) {
         assert_int_equal(seen[i], 1); // after the call, before the fill
         assert_int_equal(host[i], 2);
@@ -207,7 +207,7 @@ static void streams_run_at_once(void **state)
     for (uint32_t i = 0; i < 2; i++)
         check_ok(braid_exec_launch(execs[i], streams[i]));
     for (uint32_t i = 0; i < 2; i++) {
-        check_ok(braid_stream_synchronize(contract->device, streams[i]));
+        check_ok(braid_stream_wait(contract->device, streams[i]));
         assert_int_equal(contract_number(contract, met + i), 1);
     }
 }
@@ -250,20 +250,20 @@ static void timing_events_measure_what_lies_between(void **state)
         contract->events[contract->num_events++] = events[i];
     }
     uint64_t ns = 77;
-    check_fails(braid_event_elapsed(events[0], events[1], &ns), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_event_get_elapsed(events[0], events[1], &ns), BRAID_INVALID_ARGUMENT, "");
     check_ok(braid_event_record(events[0], NULL));
     check_ok(braid_exec_launch(exec, NULL));
     struct gate gate = contract_close(contract, NULL);
     check_ok(braid_event_record(events[1], NULL));
-    assert_int_equal(braid_event_elapsed(events[0], events[1], &ns), BRAID_NOT_READY);
+    assert_int_equal(braid_event_get_elapsed(events[0], events[1], &ns), BRAID_NOT_READY);
     assert_int_equal(ns, 77);
     gate_open(gate);
-    check_ok(braid_event_synchronize(events[1]));
-    check_ok(braid_event_elapsed(events[0], events[1], &ns));
+    check_ok(braid_event_wait(events[1]));
+    check_ok(braid_event_get_elapsed(events[0], events[1], &ns));
     assert_true(ns >= busy_ns - busy_ns / 10); // a lower bound holds however busy the machine is
     braid_event *plain = contract_event(contract);
     check_ok(braid_event_record(plain, NULL));
-    check_fails(braid_event_elapsed(events[0], plain, &ns), BRAID_INVALID_ARGUMENT,
+    check_fails(braid_event_get_elapsed(events[0], plain, &ns), BRAID_INVALID_ARGUMENT,
                 "without timing");
 }
 
@@ -274,10 +274,10 @@ static void bad_arguments_are_refused(void **state)
     uint32_t *data = contract_numbers(contract, 1);
     braid_event *event = contract_event(contract);
     check_fails(braid_event_record(NULL, NULL), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_stream_wait(NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_follow(NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_event_query(NULL), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_event_synchronize(NULL), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_event_elapsed(event, NULL, &(uint64_t){ 0 }), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_event_wait(NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_event_get_elapsed(event, NULL, &(uint64_t){ 0 }), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_stream_create(device, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_event_create(device, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_stream_host_call(device, NULL, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
@@ -294,7 +294,7 @@ static void handles_can_be_had_and_wrapped(void **state)
     struct contract *contract = *state;
     braid_device *device = contract->device;
     braid_stream *stream = contract_stream(contract), *wrapped;
-    void *handle = braid_stream_handle(device, stream);
+    void *handle = braid_stream_get_handle(device, stream);
     assert_non_null(handle);
     braid_status status = braid_stream_wrap(device, handle, &wrapped);
     if (status == BRAID_UNSUPPORTED) {
@@ -303,7 +303,7 @@ static void handles_can_be_had_and_wrapped(void **state)
         return;
     }
     check_ok(status);
-    assert_ptr_equal(braid_stream_handle(device, wrapped), handle);
+    assert_ptr_equal(braid_stream_get_handle(device, wrapped), handle);
     // The wrapper stands for the same queue: a launch on it follows work on the other.
     uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
     struct gate gate = contract_close(contract, stream);
@@ -313,7 +313,7 @@ static void handles_can_be_had_and_wrapped(void **state)
     braid_stream_destroy(wrapped); // only unwraps, without waiting
     check_still_closed(gate);
     gate_open(gate);
-    check_ok(braid_stream_synchronize(device, stream));
+    check_ok(braid_stream_wait(device, stream));
     assert_int_equal(*seen, 5);
 }
 

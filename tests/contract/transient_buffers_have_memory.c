@@ -281,7 +281,7 @@ static void scratch_grows_between_launches(void **state)
     braid_exec_get_info(exec, &before);
     for (; num <= most; num *= 4) {
         check_ok(braid_exec_set_scratch(exec, scratch, num * sizeof(uint32_t)));
-        check_ok(braid_exec_set_param(exec, size, &num));
+        check_ok(braid_exec_set_parameter(exec, size, &num));
         for (int frame = 0; frame < 4; frame++)
             check_ok(braid_exec_launch(exec, NULL));
     }
@@ -291,7 +291,7 @@ static void scratch_grows_between_launches(void **state)
     uint64_t arena = num_keepers * most * sizeof(uint32_t);
     assert_int_equal(info.transient_bytes, arena);
     assert_int_equal(info.memory_bytes - before.memory_bytes,
-                     (arena - before.transient_bytes) * info.num_frames);
+                     (arena - before.transient_bytes) * info.frames_in_flight);
     static uint32_t seen[num_keepers * most];
     contract_read(contract, seen, results, sizeof(seen));
     for (uint32_t i = 0; i < num_keepers * most; i++)
@@ -333,7 +333,7 @@ static void what_the_program_has_set_stays_when_scratch_grows(void **state)
     static uint32_t seen[most];
     for (; num <= most; num *= 16) {
         check_ok(braid_exec_set_scratch(exec, scratch, num * sizeof(uint32_t)));
-        check_ok(braid_exec_set_param(exec, size, &num));
+        check_ok(braid_exec_set_parameter(exec, size, &num));
         for (uint32_t frame = 0; frame < 4; frame++)
             check_ok(braid_exec_launch(exec, NULL));
     }
@@ -417,7 +417,7 @@ static void scratch_that_cannot_grow_fails_the_launch(void **state)
     check_ok(braid_exec_set_scratch(exec, scratch, bytes)); // which it has
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
-    assert_int_equal(braid_exec_num_frames(exec), 2);
+    assert_int_equal(braid_exec_get_num_launched(exec), 2);
     check_fails(braid_exec_set_scratch(exec, scratch, 0), BRAID_INVALID_ARGUMENT,
                 "scratch 'scratch': 0 bytes");
     check_fails(braid_exec_set_scratch(exec, scratch, huge + 1), BRAID_INVALID_ARGUMENT, "to 2^48");
@@ -435,7 +435,7 @@ static void scratch_that_cannot_grow_fails_the_launch(void **state)
     check_ok(braid_exec_wait(exec));
     braid_exec_get_info(exec, &info);
     assert_true(info.transient_bytes > before.transient_bytes);
-    assert_int_equal(braid_exec_num_frames(exec), 3);
+    assert_int_equal(braid_exec_get_num_launched(exec), 3);
     assert_int_equal(contract_number(contract, to + num - 1), value + num - 1);
 }
 

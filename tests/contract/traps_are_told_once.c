@@ -53,14 +53,14 @@ static void a_trap_is_told_once(void **state)
     run(&trapping);
     check_fails(braid_exec_wait(trapping.exec), BRAID_TRAPPED,
                 "trapped: code 7, payload 01020304000000000000000000000000");
-    assert_non_null(strstr(braid_error_message(), "node 0 'trapping'"));
+    assert_non_null(strstr(braid_error_get_message(), "node 0 'trapping'"));
     check_ok(braid_exec_wait(trapping.exec));
     trapping.from[0] = 0;
     run(&trapping);
     check_ok(braid_exec_wait(trapping.exec));
     trapping.from[0] = 8;
     run(&trapping);
-    check_fails(braid_exec_wait_until(trapping.exec, BRAID_LAST_FRAME, TEST_TIMEOUT_NS),
+    check_fails(braid_exec_wait_for(trapping.exec, BRAID_LAST_FRAME, TEST_TIMEOUT_NS),
                 BRAID_TRAPPED, "code 8");
     check_ok(braid_exec_wait(trapping.exec));
 }
@@ -86,7 +86,8 @@ static struct standing make_standing(struct contract *contract, bool traps_first
     check_ok(braid_graph_add_edge(graph, traps_first ? standing.trapping : standing.stuck,
                                   traps_first ? standing.stuck : standing.trapping));
     standing.exec = contract_exec_with(
-        contract, graph, (braid_exec_options){ .frames = frames, .deadline_ns = deadline_ns });
+        contract, graph,
+        (braid_exec_options){ .frames_in_flight = frames, .deadline_ns = deadline_ns });
     return standing;
 }
 
@@ -116,11 +117,11 @@ static void a_trap_of_a_frame_that_runs_is_told_once_it_has_ended(void **state)
     stand(contract, &standing, 0, open);
     stand(contract, &standing, 7, closed);
     gate_wait_until_entered(closed);
-    check_ok(braid_exec_wait_until(standing.exec, 0, UINT64_MAX));
+    check_ok(braid_exec_wait_for(standing.exec, 0, UINT64_MAX));
     check_still_closed(closed);
     gate_open(closed);
     check_fails(braid_exec_wait(standing.exec), BRAID_TRAPPED, "code 7, payload 01020304");
-    assert_null(strstr(braid_error_message(), "later frame"));
+    assert_null(strstr(braid_error_get_message(), "later frame"));
     check_ok(braid_exec_wait(standing.exec));
 }
 
@@ -138,7 +139,7 @@ static void a_payload_that_a_later_frame_may_write_is_told_as_such(void **state)
     stand(contract, &standing, 0, closed);
     gate_wait_until_entered(closed);
     check_fails(
-        braid_exec_wait_until(standing.exec, 0, UINT64_MAX), BRAID_TRAPPED,
+        braid_exec_wait_for(standing.exec, 0, UINT64_MAX), BRAID_TRAPPED,
         "payload 01020304000000000000000000000000, into which a later frame may be writing");
     check_still_closed(closed);
     gate_open(closed);

@@ -15,10 +15,10 @@ struct seen {
     braid_exec_options best;
 };
 
-static void note(void *user, const braid_tune_trial *trial)
+static void note(const braid_tune_trial *trial, void *user)
 {
     struct seen *seen = user;
-    assert_true(trial->num_frames > 0 && trial->planned_ns > 0 && strlen(trial->name) > 0);
+    assert_true(trial->frames_timed > 0 && trial->planned_ns > 0 && strlen(trial->name) > 0);
     assert_true(trial->frame.least_ns <= trial->frame.median_ns);
     if (seen->num++ == 0)
         seen->least_ns = trial->frame.median_ns;
@@ -37,7 +37,7 @@ static void note(void *user, const braid_tune_trial *trial)
     }
 }
 
-static void note_progress(void *user, uint64_t used_ns, uint64_t total_ns)
+static void note_progress(uint64_t used_ns, uint64_t total_ns, void *user)
 {
     struct seen *seen = user;
     assert_true(total_ns >= 1000000);
@@ -61,7 +61,7 @@ static void the_fastest_way_is_handed_out_and_can_be_used(void **state)
                                          .user = &seen,
                                          .progress = note_progress };
     braid_exec_options way;
-    check_ok(braid_exec_tune(contract->device, graph, &options, &way));
+    check_ok(braid_graph_tune(graph, contract->device, &options, &way));
     assert_true(seen.num > 1 && seen.num_wide > 0);
     assert_int_equal(seen.num_best, 1);
     assert_int_equal(seen.used_ns, seen.total_ns); // it ends no sooner
@@ -76,13 +76,13 @@ static void the_fastest_way_is_handed_out_and_can_be_used(void **state)
     braid_schedule_get_info(schedule, &info);
     braid_schedule_destroy(schedule);
     assert_int_equal(info.num_guessed, 0); // the costs were measured
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     assert_int_equal(info.num_guessed, way.plan.ignore_costs ? 3 : 0);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
 }
 
-static void note_most(void *user, const braid_tune_trial *trial)
+static void note_most(const braid_tune_trial *trial, void *user)
 {
     uint32_t *most = user;
     *most = trial->num_lanes > *most ? trial->num_lanes : *most;
@@ -101,11 +101,11 @@ static void a_lane_for_everything_is_tried(void **state)
         .budget_ns = 1, .keep_costs = true, .report = note_most, .user = &most
     };
     braid_exec_options way;
-    check_ok(braid_exec_tune(contract->device, graph, &options, &way));
+    check_ok(braid_graph_tune(graph, contract->device, &options, &way));
     assert_int_equal(most, num_nodes);
 }
 
-static void note_modes(void *user, const braid_tune_trial *trial)
+static void note_modes(const braid_tune_trial *trial, void *user)
 {
     bool *seen = user;
     seen[trial->way->mode == BRAID_MODE_GRAPH] = true;
@@ -128,13 +128,13 @@ static void check_modes(struct contract *contract, braid_graph *graph)
     const braid_tune_options options = {
         .budget_ns = 1, .max_lanes = 2, .keep_costs = true, .report = note_modes, .user = seen
     };
-    braid_exec_options way = { .profile = 7 };
-    braid_status status = braid_exec_tune(contract->device, graph, &options, &way);
+    braid_exec_options way = { .frames_kept = 7 };
+    braid_status status = braid_graph_tune(graph, contract->device, &options, &way);
     if (on_streams || as_graph) {
         check_ok(status);
     } else {
         check_fails(status, BRAID_UNSUPPORTED, "allows no mode for the graph");
-        assert_int_equal(way.profile, 7); // as it was
+        assert_int_equal(way.frames_kept, 7); // as it was
     }
     assert_int_equal(seen[0], on_streams);
     assert_int_equal(seen[1], as_graph);
@@ -171,7 +171,7 @@ struct plans {
     int num[2]; // by mode, without what is tried on the best
 };
 
-static void note_plans(void *user, const braid_tune_trial *trial)
+static void note_plans(const braid_tune_trial *trial, void *user)
 {
     struct plans *plans = user;
     plans->num[trial->way->mode == BRAID_MODE_GRAPH] +=
@@ -199,7 +199,7 @@ static void few_of_many_plans_are_timed(void **state)
         .budget_ns = 1, .keep_costs = true, .report = note_plans, .user = &plans
     };
     braid_exec_options way;
-    check_ok(braid_exec_tune(contract->device, graph, &options, &way));
+    check_ok(braid_graph_tune(graph, contract->device, &options, &way));
     static const braid_exec_mode modes[2] = { BRAID_MODE_STREAMS, BRAID_MODE_GRAPH };
     for (int i = 0; i < 2; i++) {
         if (is_allowed(contract, graph, modes[i]))
@@ -217,7 +217,7 @@ static void costs_that_are_to_stay_do(void **state)
     braid_node node = add_busy(graph, (braid_node_options){ .cost_ns = 7 }, intervals, busy_ns);
     const braid_tune_options options = { .budget_ns = 1, .max_lanes = 1, .keep_costs = true };
     braid_exec_options way;
-    check_ok(braid_exec_tune(contract->device, graph, &options, &way));
+    check_ok(braid_graph_tune(graph, contract->device, &options, &way));
     braid_schedule *schedule;
     braid_placement placement;
     check_ok(braid_schedule_create(graph, NULL, &schedule));
@@ -231,10 +231,11 @@ static void what_is_missing_is_named(void **state)
     struct contract *contract = *state;
     braid_graph *graph = contract_graph(contract);
     braid_exec_options way;
-    check_fails(braid_exec_tune(NULL, graph, NULL, &way), BRAID_INVALID_ARGUMENT, "device is NULL");
-    check_fails(braid_exec_tune(contract->device, NULL, NULL, &way), BRAID_INVALID_ARGUMENT,
+    check_fails(braid_graph_tune(graph, NULL, NULL, &way), BRAID_INVALID_ARGUMENT,
+                "device is NULL");
+    check_fails(braid_graph_tune(NULL, contract->device, NULL, &way), BRAID_INVALID_ARGUMENT,
                 "graph is NULL");
-    check_fails(braid_exec_tune(contract->device, graph, NULL, NULL), BRAID_INVALID_ARGUMENT,
+    check_fails(braid_graph_tune(graph, contract->device, NULL, NULL), BRAID_INVALID_ARGUMENT,
                 "out_way is NULL");
 }
 
@@ -255,7 +256,7 @@ static uint64_t digest_of(struct contract *contract, enum variant variant)
     braid_node second = add_empty(graph, (braid_node_options){ .name = "second" });
     if (variant != OTHER_EDGE)
         check_ok(braid_graph_add_edge(graph, first, second));
-    return braid_graph_digest(graph);
+    return braid_graph_get_digest(graph);
 }
 
 static void a_digest_tells_structure_and_nothing_else(void **state)
@@ -266,7 +267,7 @@ static void a_digest_tells_structure_and_nothing_else(void **state)
     assert_int_equal(digest_of(contract, OTHER_COST), digest);
     for (enum variant variant = OTHER_NAME; variant <= OTHER_KIND; variant++)
         assert_int_not_equal(digest_of(contract, variant), digest);
-    assert_int_equal(braid_graph_digest(NULL), 0);
+    assert_int_equal(braid_graph_get_digest(NULL), 0);
 }
 
 int run_tuning(void)

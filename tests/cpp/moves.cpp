@@ -75,7 +75,7 @@ static void moved_objects_are_refused(braid::device &device)
     expect(!!other.host(braid::task("call"), [&ran] { ran = true; }));
     auto exec = std::move(*braid::checked::exec::create(device, other));
     auto elsewhere = std::move(exec);
-    expect(!exec.launch() && !exec.wait() && exec.num_frames() == 0);
+    expect(!exec.launch() && !exec.wait() && exec.num_launched() == 0);
     expect(!!elsewhere.launch());
     auto &same = elsewhere;
     elsewhere = std::move(same);

@@ -45,7 +45,7 @@ static void an_access_without_a_declaration_is_found(braid::device &device)
     graph.kernel(writing, 1, braid::inout(first));
     std::string text;
     braid_audit_options options = {};
-    options.report = [](void *user, const braid_audit_finding *finding) {
+    options.report = [](const braid_audit_finding *finding, void *user) {
         *static_cast<std::string *>(user) = finding->text;
     };
     options.user = &text;
@@ -66,7 +66,7 @@ static void nodes_without_an_order_are_found(braid::device &device)
     graph.host(braid::task("two"), [] { numbers[0] = 2; });
     std::size_t num_orders = 0;
     braid_audit_options options = {};
-    options.report = [](void *user, const braid_audit_finding *finding) {
+    options.report = [](const braid_audit_finding *finding, void *user) {
         *static_cast<std::size_t *>(user) += finding->kind == BRAID_AUDIT_ORDER;
     };
     options.user = &num_orders;

@@ -111,7 +111,7 @@ static void every_kind_of_node_runs(braid::device &device)
     options.mode = BRAID_MODE_STREAMS;
     auto exec = braid::exec::create(device, graph, options);
     exec.launch(stream);
-    stream.synchronize();
+    stream.wait();
     expect(results[3] == 1.5f && results[4] == 0 && memory[7] == 1.5f && called);
     expect(exec.info().mode == BRAID_MODE_STREAMS);
 }
@@ -198,14 +198,14 @@ static void frames_change(braid::device &device)
                          braid::task("few").updates(sum).reads(counted), sums, 100);
     auto exec = braid::exec::create(device, graph);
     exec.set_enabled(few, false);
-    exec.set_param(step, 2);
+    exec.set_parameter(step, 2);
     exec.launch();
     exec.wait();
     expect(sums[3] == 2 && ends[0][3] == 2 && ends[1][3] == 5);
     exec.launch_many(2, nullptr, { braid::rows(step, std::vector<int>{ 10, 100 }) });
     exec.wait_frame(2);
-    expect(exec.wait_until(0) && exec.wait_until(0, 2));
-    expect(sums[3] == 112 && exec.num_frames() == 3);
+    expect(exec.wait_for(0) && exec.wait_for(0, 2));
+    expect(sums[3] == 112 && exec.num_launched() == 3);
     exec.set_grid(node, { 1, 1, 1 });
     exec.set_copy(copy, ends[1], nullptr, 8);
     exec.set_fill(fill, ends[0], 6, 2);
@@ -242,11 +242,11 @@ static void grids_without_blocks_run_nothing(braid::device &device)
     run();
     expect(sums[0] == 1100 && sums[1] == 100 && sums[2] == 0);
     exec.set_grid(first, { 3, 2 });
-    exec.set_param(rows, 2u);
+    exec.set_parameter(rows, 2u);
     run();
     expect(sums[0] == 1111 && sums[5] == 11 && sums[6] == 10 && sums[7] == 10 && sums[8] == 0);
     exec.set_grid(first, { 3, size });
-    exec.set_param(rows, size);
+    exec.set_parameter(rows, size);
     run();
     expect(sums[0] == 1100 && sums[1] == 100 && sums[2] == 0);
 }
@@ -289,7 +289,7 @@ static void times_and_costs_are_read(braid::device &device)
            timings.lanes[0].num_nodes > 0);
     auto planned = exec.schedule(), same = planned;
     expect(planned.info().num_nodes == 2 && same.get() == planned.get());
-    expect(planned.get() == braid_exec_schedule(exec) && planned.steps().size() >= 2);
+    expect(planned.get() == braid_exec_get_schedule(exec) && planned.steps().size() >= 2);
     auto none = braid::checked::exec::create(device, *braid::checked::graph::create(), options);
     expect(none->timings()->num_waits == 0);
     auto schedule = braid::schedule::plan(graph);
@@ -329,7 +329,7 @@ static void streams_work_by_themselves(braid::device &device)
         heard.push_back(static_cast<int>(text.size()));
     });
     end.record(stream);
-    end.synchronize();
+    end.wait();
     expect(end.done() && stream.done() && begin.elapsed_ns(end) < UINT64_MAX);
     expect(heard.size() == 1 && copied[3] == 3 && device.info().streams_live > 0);
 }
@@ -467,7 +467,7 @@ static void failures_are_exceptions_or_values()
     expect(schedule.message().find("one way") != std::string::npos);
     auto checked = braid::checked::graph::create();
     expect(checked && checked->empty(braid::task("fine")));
-    expect(braid_graph_num_nodes(checked->get()) == 1);
+    expect(braid_graph_get_num_nodes(checked->get()) == 1);
 }
 
 int main()

@@ -59,7 +59,7 @@ static void open_fixture(struct fixture *all)
 
 static void make_exec(struct fixture *all, braid_exec_mode mode, uint32_t frames)
 {
-    const braid_exec_options options = { .mode = mode, .frames = frames };
+    const braid_exec_options options = { .mode = mode, .frames_in_flight = frames };
     check_ok(braid_exec_create(all->device, all->graph, &options, &all->exec));
 }
 
@@ -175,7 +175,7 @@ static void the_end_of_a_call_begins_the_next_without_a_worker(void **state)
             check_ok(braid_exec_launch(all.exec, stream));
             check_ok(braid_exec_launch(all.exec, stream));
             sem_post(&all.posted); // both are queued: the first is read
-            while (braid_exec_wait_until(all.exec, BRAID_LAST_FRAME, 0) == BRAID_NOT_READY)
+            while (braid_exec_wait_for(all.exec, BRAID_LAST_FRAME, 0) == BRAID_NOT_READY)
                 usleep(100); // who waits lends a hand
         }
         braid_stream_destroy(stream);
@@ -244,18 +244,18 @@ static void calls_keep_their_times(void **state)
         for (int k = 0; k < 2; k++)
             check_ok(braid_graph_add_kernel(all.graph, &launch, &behind[k]));
         const braid_exec_options options = { .mode = modes[i],
-                                             .profile = NUM_TIMED,
+                                             .frames_kept = NUM_TIMED,
                                              .plan = wide_plan() };
         check_ok(braid_exec_create(all.device, all.graph, &options, &all.exec));
         braid_schedule_info info;
-        braid_schedule_get_info(braid_exec_schedule(all.exec), &info);
+        braid_schedule_get_info(braid_exec_get_schedule(all.exec), &info);
         assert_true(info.num_lanes > 1);
         for (int frame = 0; frame < NUM_TIMED; frame++)
             check_ok(braid_exec_launch(all.exec, NULL));
         check_ok(braid_exec_wait(all.exec));
         braid_timings timings;
         check_ok(braid_exec_get_timings(all.exec, &timings));
-        assert_int_equal(timings.num_frames, NUM_TIMED);
+        assert_int_equal(timings.frames_kept, NUM_TIMED);
         for (int frame = 0; frame < NUM_TIMED; frame++) {
             const braid_interval *at = timings.intervals + frame * 3;
             assert_true(at[0].end_ns - at[0].start_ns >= SLEEP_NS / 2);

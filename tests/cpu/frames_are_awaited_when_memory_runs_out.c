@@ -110,8 +110,8 @@ static void ask_and_open(void *user)
     struct asked *asked = user;
     braid_exec *exec = asked->asker.exec;
     failing_memory_disarm();
-    assert_true(braid_exec_num_frames(exec) > 0);
-    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
+    assert_true(braid_exec_get_num_launched(exec) > 0);
+    assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     check_ok(braid_exec_set(exec, asked->node, BRAID_TARGET_ENABLED, 0, &(bool){ true }));
     atomic_store(&asked->is_open, true);
 }
@@ -122,7 +122,7 @@ static void open_asked(struct asked *asked, braid_exec_mode mode, uint32_t num_f
     const braid_host_call call = { .call = wait_until_open, .user = asked };
     const braid_exec_options options = {
         .mode = mode,
-        .frames = num_frames,
+        .frames_in_flight = num_frames,
         .on_frame_end = asker_count_end,
         .on_frame_end_user = &asked->asker,
     };

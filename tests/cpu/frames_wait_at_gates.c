@@ -108,7 +108,7 @@ static void begin(struct frames *of, uint32_t num_workers, unsigned num_versions
     add_nodes();
     const braid_exec_options options = {
         .mode = BRAID_MODE_GRAPH,
-        .frames = DEPTH,
+        .frames_in_flight = DEPTH,
         .plan = wide_plan(),
     };
     check_ok(braid_exec_create(of->device, of->graph, &options, &of->exec));

@@ -203,7 +203,7 @@ static braid_exec *make_exec(braid_device *device)
     }
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .plan = wide_plan() };
     check_ok(braid_exec_create(device, graph, &options, &exec));
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     assert_int_equal(info.num_lanes, NUM_LANES);
     braid_graph_destroy(graph);
     return exec;
@@ -237,7 +237,7 @@ static bool play_scene(braid_device *device, braid_exec *exec, braid_stream *str
     check_ok(braid_event_record(first, stream));
     check_ok(braid_exec_launch(exec, stream));
     waits = true;
-    check_ok(braid_event_synchronize(first));
+    check_ok(braid_event_wait(first));
     next_stop = NULL;
     is_frozen = waits = false;
     bool was_played = atomic_load(&walker_stop.reached) && !atomic_load(&is_void);

@@ -48,8 +48,8 @@ static void make_all(void)
     check_ok(braid_graph_create(&all.graph));
     check_ok(braid_graph_add_host_call(
         all.graph, &(braid_host_call){ .call = add_one, .user = &all.calls }, &all.node));
-    check_ok(
-        braid_exec_create(all.device, all.graph, &(braid_exec_options){ .frames = 2 }, &all.exec));
+    check_ok(braid_exec_create(all.device, all.graph,
+                               &(braid_exec_options){ .frames_in_flight = 2 }, &all.exec));
     check_ok(braid_stream_create(all.device, NULL, &all.stream));
     check_ok(braid_event_create(all.device, NULL, &all.event));
     check_ok(braid_memory_allocate(all.device, BRAID_MEMORY_HOST, 64, &all.memory));
@@ -132,7 +132,7 @@ static void require(bool holds, int line)
 
 static void refuse(braid_status status, int line)
 {
-    const char *message = braid_error_message();
+    const char *message = braid_error_get_message();
     require(status == BRAID_INVALID_ARGUMENT && strstr(message, "before a fork") &&
                 strstr(message, backend),
             line);
@@ -152,21 +152,21 @@ static void use_the_device(void)
     void *memory;
     braid_device_info info;
     refused(braid_stream_create(all.device, NULL, &stream));
-    refused(braid_stream_synchronize(all.device, all.stream));
+    refused(braid_stream_wait(all.device, all.stream));
     refused(braid_stream_query(all.device, NULL));
     refused(braid_stream_copy(all.device, NULL, bytes, bytes + 2, 2));
-    refused(braid_stream_wait(all.stream, all.event));
+    refused(braid_stream_follow(all.stream, all.event));
     refused(braid_event_create(all.device, NULL, &event));
     refused(braid_event_record(all.event, all.stream));
     refused(braid_event_query(all.event));
-    refused(braid_event_synchronize(all.event));
+    refused(braid_event_wait(all.event));
     refused(braid_memory_allocate(all.device, BRAID_MEMORY_HOST, 8, &memory));
     refused(braid_device_open_group(members, 1, &group));
     refused(braid_exec_create(all.device, all.graph, NULL, &exec));
     refused(braid_exec_create(all.group, all.graph, NULL, &exec));
-    refused(braid_exec_tune(all.device, all.graph, NULL, &way));
+    refused(braid_graph_tune(all.graph, all.device, NULL, &way));
     braid_device_get_info(all.device, &info);
-    require(!info.num_units && !braid_stream_handle(all.device, NULL), __LINE__);
+    require(!info.num_units && !braid_stream_get_handle(all.device, NULL), __LINE__);
 }
 
 static void use_the_exec(void)
@@ -179,15 +179,15 @@ static void use_the_exec(void)
     refused(braid_exec_launch(all.exec, NULL));
     refused(braid_exec_launch_many(all.exec, NULL, 2, NULL, 0));
     refused(braid_exec_wait(all.exec));
-    refused(braid_exec_wait_until(all.exec, BRAID_LAST_FRAME, 0));
+    refused(braid_exec_wait_for(all.exec, BRAID_LAST_FRAME, 0));
     refused(braid_exec_set(all.exec, all.node, BRAID_TARGET_USER, 0, &num));
     refused(braid_exec_get_timings(all.exec, &timings));
     refused(braid_exec_get_iterations(all.exec, all.node, &bytes));
     refused(braid_exec_get_running(all.exec, nodes, 1, &num));
-    refused(braid_exec_capture(all.exec, NULL, &bytes));
+    refused(braid_exec_save_capture(all.exec, NULL, &bytes));
     refused(braid_exec_cancel(all.exec));
     braid_exec_get_info(all.exec, &info);
-    require(!info.num_frames, __LINE__);
+    require(!info.frames_in_flight, __LINE__);
 }
 
 static void uses_get_an_error(void **state)
@@ -208,7 +208,7 @@ static void make_own(void)
     require(!braid_schedule_create(all.graph, NULL, &schedule), __LINE__);
     braid_schedule_destroy(schedule);
     if (strcmp(backend, "cpu") != 0) { // no driver of these bears a fork
-        require(status == BRAID_UNAVAILABLE && strstr(braid_error_message(), "before a fork"),
+        require(status == BRAID_UNAVAILABLE && strstr(braid_error_get_message(), "before a fork"),
                 __LINE__);
         return;
     }

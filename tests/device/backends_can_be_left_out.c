@@ -12,7 +12,7 @@
 static braid_backend_info query(const char *name)
 {
     braid_backend_info info = { 0 };
-    check_ok(braid_backend_query(name, &info));
+    check_ok(braid_backend_get_info(name, &info));
     assert_string_equal(info.name, name);
     return info;
 }

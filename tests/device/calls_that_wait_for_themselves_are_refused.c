@@ -35,9 +35,9 @@ static void ask(const struct fixture *all)
 {
     braid_exec_info info;
     braid_exec_get_info(all->exec, &info);
-    assert_int_equal(info.num_frames, 1);
-    assert_non_null(braid_exec_schedule(all->exec));
-    assert_true(braid_exec_num_frames(all->exec) < UINT64_MAX);
+    assert_int_equal(info.frames_in_flight, 1);
+    assert_non_null(braid_exec_get_schedule(all->exec));
+    assert_true(braid_exec_get_num_launched(all->exec) < UINT64_MAX);
 }
 
 static void call_everything(void *user)
@@ -48,8 +48,8 @@ static void call_everything(void *user)
     expect_refused(all, braid_exec_set_args(all->exec, all->node, NULL, 0));
     expect_refused(all, braid_exec_launch(all->other, NULL));
     expect_refused(all, braid_exec_wait(all->other));
-    expect_refused(all, braid_stream_synchronize(all->device, NULL));
-    expect_refused(all, braid_event_synchronize(all->event));
+    expect_refused(all, braid_stream_wait(all->device, NULL));
+    expect_refused(all, braid_event_wait(all->event));
     expect_refused(all, braid_device_close(all->device));
     braid_exec_destroy(all->exec); // refused too: the frame goes on
     ask(all);
@@ -68,7 +68,7 @@ static braid_status call_own(braid_device *device, braid_stream *stream, void *u
     braid_exec_destroy(all->exec);
     ask(all);
     braid_status status =
-        braid_exec_wait_until(all->exec, BRAID_LAST_FRAME, 0); // on the thread that launches it
+        braid_exec_wait_for(all->exec, BRAID_LAST_FRAME, 0); // on the thread that launches it
     assert_true(status == BRAID_OK || status == BRAID_NOT_READY);
     return braid_exec_launch(all->other, stream); // another exec may be launched
 }
@@ -153,7 +153,7 @@ static void functions_on_a_stream(void **state)
         check_ok(braid_stream_host_call(all.device, stream, call_everything, &all));
         check_ok(braid_stream_host_call(all.device, stream, call_everything, &all));
         check_ok(braid_exec_launch(all.exec, stream));
-        check_ok(braid_stream_synchronize(all.device, stream));
+        check_ok(braid_stream_wait(all.device, stream));
         assert_int_equal(all.num_calls, 2 * NUM_REFUSED * round);
         assert_int_equal(all.num_refused, 2 * NUM_REFUSED * round);
     }

@@ -10,7 +10,7 @@
 
 static char logged[512];
 
-static void keep_message(void *user, braid_status status, const char *message)
+static void keep_message(braid_status status, const char *message, void *user)
 {
     (void)user;
     if (status == BRAID_BUSY)
@@ -123,7 +123,7 @@ static void refuse_closed(braid_device *closed, braid_device *open)
     refused(braid_device_close(closed));
     refused(braid_stream_create(closed, NULL, &stream));
     refused(braid_stream_wrap(closed, &calls, &stream));
-    refused(braid_stream_synchronize(closed, NULL));
+    refused(braid_stream_wait(closed, NULL));
     refused(braid_stream_query(closed, NULL));
     refused(braid_stream_copy(closed, NULL, &calls, &memory, 4));
     refused(braid_stream_fill(closed, NULL, &calls, 1, 4, 1));
@@ -132,7 +132,7 @@ static void refuse_closed(braid_device *closed, braid_device *open)
     refused(braid_memory_allocate(closed, BRAID_MEMORY_HOST, 8, &memory));
     refused(braid_device_open_group(both, 2, &group));
     refused(braid_exec_create(closed, graph, NULL, &exec));
-    refused(braid_exec_tune(closed, graph, NULL, &way));
+    refused(braid_graph_tune(graph, closed, NULL, &way));
     refused(braid_graph_save_costs(graph, closed, "/nowhere/costs.json"));
     refused(braid_graph_load_costs(graph, closed, "/nowhere/costs.json"));
 #undef refused
@@ -155,7 +155,7 @@ static void a_closed_device_is_refused(void **state)
     for (int i = 0; i < NUM_DEVICES; i++)
         refuse_closed(closed[i], open);
     braid_memory_free(closed[0], BRAID_MEMORY_HOST, &word);
-    assert_null(braid_stream_handle(closed[0], NULL));
+    assert_null(braid_stream_get_handle(closed[0], NULL));
     braid_device_get_info(closed[0], &info);
     assert_string_equal(info.backend, "");
     braid_device_get_info(closed[0], &stats);

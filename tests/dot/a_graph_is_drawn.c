@@ -228,7 +228,7 @@ static void a_full_disk_is_an_error(void **state)
         skip_because("this system has no /dev/full");
     braid_graph *graph = make_graph();
     assert_int_equal(braid_graph_write_dot(graph, file), BRAID_IO_ERROR);
-    assert_string_not_equal(braid_error_message(), "");
+    assert_string_not_equal(braid_error_get_message(), "");
     fclose(file);
     braid_graph_destroy(graph);
 }

@@ -58,7 +58,7 @@ static void assert_has_in_order(const char *drawing, const char *first, const ch
 
 static void add_task(braid_graph *graph, const char *name, uint64_t cost_ns, uint32_t after)
 {
-    braid_node before = braid_graph_node(graph, after);
+    braid_node before = braid_graph_get_node(graph, after);
     braid_empty task = { .node = { .name = name, .cost_ns = cost_ns } };
     if (after != UINT32_MAX)
         task.node = (braid_node_options){
@@ -76,7 +76,8 @@ static void lanes_waits_and_the_critical_path_are_drawn(void **state)
     add_task(graph, "long", 5000, 0);
     add_task(graph, "short", 2000, 0);
     add_task(graph, "end", 1000, 1);
-    check_ok(braid_graph_add_edge(graph, braid_graph_node(graph, 2), braid_graph_node(graph, 3)));
+    check_ok(braid_graph_add_edge(graph, braid_graph_get_node(graph, 2),
+                                  braid_graph_get_node(graph, 3)));
     char *drawing = plan_and_draw(graph, 2);
     assert_has_in_order(drawing, "subgraph cluster_lane_0 {", "0 [label=\"start\\n1.00 us\"");
     assert_has_in_order(drawing, "0 [label=\"start", "1 [label=\"long\\n5.00 us\"");
@@ -259,7 +260,7 @@ static void only_costs_that_were_given_are_drawn(void **state)
     assert_has(drawing, "[label=\"loop\", tooltip");
     assert_has(drawing, "; 1 cost guessed\"");
     free(drawing);
-    check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, 1), 7000));
+    check_ok(braid_graph_set_cost(graph, braid_graph_get_node(graph, 1), 7000));
     check_ok(braid_schedule_create(graph, &options, &again));
     drawing = draw(again);
     assert_has(drawing, "[label=\"loop\\n7.00 us\"");

@@ -90,10 +90,10 @@ static void assert_same_steps(const braid_schedule *one, const braid_schedule *t
 static void assert_same_islands(const braid_graph *one, const braid_schedule *first,
                                 const braid_graph *two, const braid_schedule *second)
 {
-    for (uint32_t i = 0; i < braid_graph_num_nodes(one); i++) {
+    for (uint32_t i = 0; i < braid_graph_get_num_nodes(one); i++) {
         braid_placement here, there;
-        check_ok(braid_schedule_get_placement(first, braid_graph_node(one, i), &here));
-        check_ok(braid_schedule_get_placement(second, braid_graph_node(two, i), &there));
+        check_ok(braid_schedule_get_placement(first, braid_graph_get_node(one, i), &here));
+        check_ok(braid_schedule_get_placement(second, braid_graph_get_node(two, i), &there));
         assert_int_equal(here.island, there.island);
     }
 }
@@ -107,10 +107,10 @@ static void assert_same_places(const braid_graph *one, const braid_schedule *fir
     assert_int_equal(info.num_places, same.num_places);
     assert_int_equal(info.num_copies, same.num_copies);
     assert_int_equal(info.one_place_ns, same.one_place_ns);
-    for (uint32_t i = 0; i < braid_graph_num_nodes(one); i++) {
+    for (uint32_t i = 0; i < braid_graph_get_num_nodes(one); i++) {
         braid_placement here, there;
-        check_ok(braid_schedule_get_placement(first, braid_graph_node(one, i), &here));
-        check_ok(braid_schedule_get_placement(second, braid_graph_node(two, i), &there));
+        check_ok(braid_schedule_get_placement(first, braid_graph_get_node(one, i), &here));
+        check_ok(braid_schedule_get_placement(second, braid_graph_get_node(two, i), &there));
         assert_int_equal(here.place, there.place);
     }
     for (uint32_t i = 0; i < info.num_copies; i++) {
@@ -157,9 +157,9 @@ static void assert_placed_alike(const braid_graph *one, const braid_graph *two, 
         num_placed++;
         return;
     }
-    snprintf(message, sizeof(message), "%s", braid_error_message());
+    snprintf(message, sizeof(message), "%s", braid_error_get_message());
     assert_int_not_equal(braid_schedule_create(two, &options, &schedule), BRAID_OK);
-    assert_string_equal(message, braid_error_message());
+    assert_string_equal(message, braid_error_get_message());
 }
 
 struct shape {
@@ -315,9 +315,9 @@ static braid_graph *make_graph(uint64_t seed, bool has_places)
             options.cost_ns = 0;
         uint32_t role = shape.num_nodes > 0 ? random_below(&shape.random, 5) : 0;
         if (role == 1)
-            options.prelude_of = braid_graph_node(shape.graph, last_main);
+            options.prelude_of = braid_graph_get_node(shape.graph, last_main);
         else if (role == 2)
-            options.epilogue_of = braid_graph_node(shape.graph, last_main);
+            options.epilogue_of = braid_graph_get_node(shape.graph, last_main);
         else
             last_main = shape.num_nodes;
         if (has_places && role != 1 && role != 2 && random_below(&shape.random, 4) == 0)
@@ -327,7 +327,7 @@ static braid_graph *make_graph(uint64_t seed, bool has_places)
             options.lane_hint = 0;
         }
         check_ok(add_node(&shape, &options));
-        nodes[shape.num_nodes] = braid_graph_node(shape.graph, shape.num_nodes);
+        nodes[shape.num_nodes] = braid_graph_get_node(shape.graph, shape.num_nodes);
     }
     choose_outputs(&shape);
     return shape.graph;

@@ -376,7 +376,7 @@ static void large_plans_are_drawn_in_blocks(void **state)
     braid_schedule *schedule;
     braid_graph *graph = own_graph();
     for (uint32_t i = 0; i < NUM_NODES; i++) {
-        braid_node before = braid_graph_node(graph, i - 1);
+        braid_node before = braid_graph_get_node(graph, i - 1);
         braid_empty node = { .node = {
                                  .cost_ns = 1 + i % 7, .after = &before, .num_after = i > 0 } };
         check_ok(braid_graph_add_empty(graph, &node, NULL));

@@ -21,7 +21,7 @@ static void wait_for(sem_t *semaphore)
 }
 
 // Its first call lasts until it is allowed to end.
-static void old_callback(void *user, braid_status status, const char *message)
+static void old_callback(braid_status status, const char *message, void *user)
 {
     (void)user, (void)status, (void)message;
     if (atomic_exchange(&old_was_called, true))
@@ -32,7 +32,7 @@ static void old_callback(void *user, braid_status status, const char *message)
     atomic_store(&old_is_running, false);
 }
 
-static void new_callback(void *user, braid_status status, const char *message)
+static void new_callback(braid_status status, const char *message, void *user)
 {
     (void)user, (void)status, (void)message;
     if (atomic_exchange(&new_was_called, true))
@@ -90,7 +90,7 @@ static void setting_waits_for_the_old_one_only(void **state)
     alarm(0);
 }
 
-static void set_from_inside(void *user, braid_status status, const char *message)
+static void set_from_inside(braid_status status, const char *message, void *user)
 {
     (void)status, (void)message;
     ++*(int *)user;

@@ -62,8 +62,8 @@ static void devices_refuse_null(void **state)
 {
     struct objects *all = *state;
     void *memory;
-    refuses(braid_backend_query(NULL, &(braid_backend_info){ 0 }), "name");
-    refuses(braid_backend_query("cpu", NULL), "out_info");
+    refuses(braid_backend_get_info(NULL, &(braid_backend_info){ 0 }), "name");
+    refuses(braid_backend_get_info("cpu", NULL), "out_info");
     refuses(braid_device_open(NULL, NULL), "out_device");
     refuses(braid_memory_allocate(NULL, BRAID_MEMORY_HOST, 1, &memory), "device");
     refuses(braid_memory_allocate(all->device, BRAID_MEMORY_HOST, 1, NULL), "out_memory");
@@ -101,8 +101,8 @@ static void loops_refuse_null(void **state)
     refuses(braid_exec_get_running(all->exec, NULL, 0, NULL), "out_num");
     refuses(braid_exec_get_running(all->exec, NULL, 1, &num_running), "nodes");
     refuses(braid_exec_cancel(NULL), "exec");
-    refuses(braid_exec_capture(NULL, "file", NULL), "exec");
-    refuses(braid_exec_capture(all->exec, NULL, NULL), "path");
+    refuses(braid_exec_save_capture(NULL, "file", NULL), "exec");
+    refuses(braid_exec_save_capture(all->exec, NULL, NULL), "path");
     refuses(braid_exec_get_iterations(NULL, all->node, &num), "exec");
     refuses(braid_exec_get_iterations(all->exec, all->node, NULL), "out_num");
 }
@@ -116,7 +116,7 @@ static void streams_refuse_null(void **state)
     refuses(braid_stream_create(all->device, NULL, NULL), "out_stream");
     refuses(braid_stream_wrap(NULL, NULL, &stream), "device");
     refuses(braid_stream_wrap(all->device, NULL, NULL), "out_stream");
-    refuses(braid_stream_synchronize(NULL, NULL), "device");
+    refuses(braid_stream_wait(NULL, NULL), "device");
     refuses(braid_stream_query(NULL, NULL), "device");
     refuses(braid_stream_copy(NULL, NULL, &memory, &stream, 1), "device");
     refuses(braid_stream_copy(all->device, NULL, NULL, &stream, 1), "to");
@@ -125,8 +125,8 @@ static void streams_refuse_null(void **state)
     refuses(braid_stream_fill(all->device, NULL, NULL, 0, 1, 1), "to");
     refuses(braid_stream_host_call(NULL, NULL, call, NULL), "device");
     refuses(braid_stream_host_call(all->device, NULL, NULL, NULL), "call");
-    refuses(braid_stream_wait(NULL, NULL), "event");
-    assert_null(braid_stream_handle(NULL, NULL));
+    refuses(braid_stream_follow(NULL, NULL), "event");
+    assert_null(braid_stream_get_handle(NULL, NULL));
     braid_stream_destroy(NULL);
 }
 
@@ -139,10 +139,10 @@ static void events_refuse_null(void **state)
     refuses(braid_event_create(all->device, NULL, NULL), "out_event");
     refuses(braid_event_record(NULL, NULL), "event");
     refuses(braid_event_query(NULL), "event");
-    refuses(braid_event_synchronize(NULL), "event");
-    refuses(braid_event_elapsed(NULL, all->event, &time), "start");
-    refuses(braid_event_elapsed(all->event, NULL, &time), "end");
-    refuses(braid_event_elapsed(all->event, all->event, NULL), "out_ns");
+    refuses(braid_event_wait(NULL), "event");
+    refuses(braid_event_get_elapsed(NULL, all->event, &time), "start");
+    refuses(braid_event_get_elapsed(all->event, NULL, &time), "end");
+    refuses(braid_event_get_elapsed(all->event, all->event, NULL), "out_ns");
     braid_event_destroy(NULL);
 }
 
@@ -170,9 +170,9 @@ static void graphs_refuse_null(void **state)
     refuses(braid_graph_load_costs(all->graph, all->device, NULL), "path");
     refuses(braid_graph_write_dot(NULL, stderr), "graph");
     refuses(braid_graph_write_dot(all->graph, NULL), "file");
-    assert_int_equal(braid_graph_num_nodes(NULL), 0);
-    assert_int_equal(braid_graph_node(NULL, 0).graph, 0);
-    assert_string_equal(braid_graph_node_name(NULL, all->node), "");
+    assert_int_equal(braid_graph_get_num_nodes(NULL), 0);
+    assert_int_equal(braid_graph_get_node(NULL, 0).graph, 0);
+    assert_string_equal(braid_graph_get_node_name(NULL, all->node), "");
     braid_graph_destroy(NULL);
 }
 
@@ -201,7 +201,7 @@ static void nodes_refuse_null(void **state)
     refuses(braid_graph_add_queue_call(all->graph, &no_queue_call, NULL), "call");
     refuses(braid_graph_add_empty(NULL, &(braid_empty){ 0 }, NULL), "graph");
     refuses(braid_graph_add_empty(all->graph, NULL, NULL), "empty");
-    assert_int_equal(braid_graph_num_nodes(all->graph), 1);
+    assert_int_equal(braid_graph_get_num_nodes(all->graph), 1);
 }
 
 static void parameters_refuse_null(void **state)
@@ -230,8 +230,8 @@ static void parameters_refuse_null(void **state)
     refuses(braid_graph_add_parameter(all->graph, "a", 4, NULL), "out_parameter");
     refuses(braid_graph_use_parameter(NULL, (braid_parameter){ 0 }, &use), "graph");
     refuses(braid_graph_use_parameter(all->graph, (braid_parameter){ 0 }, NULL), "use");
-    refuses(braid_exec_set_param(NULL, (braid_parameter){ 0 }, &value), "exec");
-    refuses(braid_exec_set_param(all->exec, (braid_parameter){ 0 }, NULL), "value");
+    refuses(braid_exec_set_parameter(NULL, (braid_parameter){ 0 }, &value), "exec");
+    refuses(braid_exec_set_parameter(all->exec, (braid_parameter){ 0 }, NULL), "value");
 }
 
 static void timelines_refuse_null(void **state)
@@ -256,17 +256,17 @@ static void frames_and_trials_refuse_null(void **state)
     struct objects *all = *state;
     braid_exec_options way;
     size_t num;
-    assert_int_equal(braid_exec_num_frames(NULL), 0);
-    refuses(braid_exec_wait_until(NULL, 1, UINT64_MAX), "exec");
-    refuses(braid_exec_wait_until(NULL, 1, 0), "exec");
-    refuses(braid_exec_wait_until(NULL, BRAID_LAST_FRAME, 1), "exec");
-    assert_int_equal(braid_graph_digest(NULL), 0);
-    refuses(braid_exec_audit(NULL, all->graph, NULL, &num), "device");
-    refuses(braid_exec_audit(all->device, NULL, NULL, &num), "graph");
-    refuses(braid_exec_audit(all->device, all->graph, NULL, NULL), "out_num_findings");
-    refuses(braid_exec_tune(NULL, all->graph, NULL, &way), "device");
-    refuses(braid_exec_tune(all->device, NULL, NULL, &way), "graph");
-    refuses(braid_exec_tune(all->device, all->graph, NULL, NULL), "out_way");
+    assert_int_equal(braid_exec_get_num_launched(NULL), 0);
+    refuses(braid_exec_wait_for(NULL, 1, UINT64_MAX), "exec");
+    refuses(braid_exec_wait_for(NULL, 1, 0), "exec");
+    refuses(braid_exec_wait_for(NULL, BRAID_LAST_FRAME, 1), "exec");
+    assert_int_equal(braid_graph_get_digest(NULL), 0);
+    refuses(braid_graph_audit(all->graph, NULL, NULL, &num), "device");
+    refuses(braid_graph_audit(NULL, all->device, NULL, &num), "graph");
+    refuses(braid_graph_audit(all->graph, all->device, NULL, NULL), "out_num_findings");
+    refuses(braid_graph_tune(all->graph, NULL, NULL, &way), "device");
+    refuses(braid_graph_tune(NULL, all->device, NULL, &way), "graph");
+    refuses(braid_graph_tune(all->graph, all->device, NULL, NULL), "out_way");
 }
 
 static void ranks_refuse_null(void **state)
@@ -301,10 +301,10 @@ static void what_is_of_no_object_takes_null(void **state)
 {
     (void)state;
     braid_log_set(NULL, NULL);
-    assert_string_equal(braid_status_name((braid_status)-1), "unknown braid_status");
-    assert_non_null(braid_error_message());
-    assert_string_equal(braid_error_details(), "");
-    assert_non_null(braid_version());
+    assert_string_equal(braid_status_get_name((braid_status)-1), "unknown braid_status");
+    assert_non_null(braid_error_get_message());
+    assert_string_equal(braid_error_get_details(), "");
+    assert_non_null(braid_get_version());
 }
 
 static void schedules_refuse_null(void **state)
@@ -343,8 +343,8 @@ static void execs_refuse_null(void **state)
     refuses(braid_exec_set_scratch(NULL, (braid_resource){ 0 }, 1), "exec");
     refuses(braid_exec_set_args(all->exec, all->node, NULL, 1), "args");
     refuses(braid_exec_wait(NULL), "exec");
-    refuses(braid_exec_wait_until(NULL, BRAID_LAST_FRAME, 0), "exec");
-    assert_null(braid_exec_schedule(NULL));
+    refuses(braid_exec_wait_for(NULL, BRAID_LAST_FRAME, 0), "exec");
+    assert_null(braid_exec_get_schedule(NULL));
     braid_exec_destroy(NULL);
 }
 

@@ -212,8 +212,8 @@ static void note_end(uint64_t frame, void *user)
     struct ends *ends = user;
     ends->in_order = ends->in_order && frame == ends->next;
     ends->next++;
-    assert_true(braid_exec_num_frames(ends->exec) >= frame);
-    braid_status status = braid_exec_wait_until(ends->exec, BRAID_LAST_FRAME, 0);
+    assert_true(braid_exec_get_num_launched(ends->exec) >= frame);
+    braid_status status = braid_exec_wait_for(ends->exec, BRAID_LAST_FRAME, 0);
     assert_true(status == BRAID_OK || status == BRAID_NOT_READY);
     check_fails(braid_exec_launch(ends->exec, NULL), BRAID_INVALID_ARGUMENT, "callback");
 }
@@ -239,7 +239,7 @@ static bool check_ends(struct fixture *fixture, const struct ends *ends, int k, 
     else
         check_ok(braid_exec_wait(fixture->exec));
     assert_true(ends->in_order);
-    assert_true(ends->next == braid_exec_num_frames(fixture->exec) || device_failed);
+    assert_true(ends->next == braid_exec_get_num_launched(fixture->exec) || device_failed);
     return status != BRAID_OK;
 }
 
@@ -253,7 +253,7 @@ static void every_frame_that_counts_is_told_of_by_its_number(void **state)
             struct ends ends = { .in_order = true };
             const braid_exec_options options = {
                 .mode = variant & 1 ? BRAID_MODE_STREAMS : BRAID_MODE_GRAPH,
-                .frames = variant & 2 ? 3 : 1,
+                .frames_in_flight = variant & 2 ? 3 : 1,
                 .on_frame_end = note_end,
                 .on_frame_end_user = &ends,
             };
@@ -283,10 +283,10 @@ static void *ask(void *user)
 {
     struct asker *asker = user;
     braid_exec *exec = asker->fixture->exec;
-    asker->num_frames = braid_exec_num_frames(exec);
-    asker->answer = braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0);
+    asker->num_frames = braid_exec_get_num_launched(exec);
+    asker->answer = braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0);
     if (asker->num_frames)
-        asker->last = braid_exec_wait_until(exec, asker->num_frames - 1, 0);
+        asker->last = braid_exec_wait_for(exec, asker->num_frames - 1, 0);
     check_ok(braid_exec_set(exec, asker->fixture->node, BRAID_TARGET_ENABLED, 0, &(bool){ true }));
     return NULL;
 }
@@ -338,17 +338,17 @@ static void a_frame_that_can_be_neither_recorded_nor_awaited_fails_its_device(vo
     check_failed(braid_exec_launch(fixture.exec, fixture.streams[0]));
     check_failed(braid_exec_launch_many(fixture.exec, fixture.streams[1], 2, NULL, 0));
     check_failed(braid_exec_wait(fixture.exec));
-    check_failed(braid_exec_wait_until(fixture.exec, 0, UINT64_MAX));
-    check_failed(braid_exec_wait_until(fixture.exec, BRAID_LAST_FRAME, 1));
-    check_failed(braid_exec_wait_until(fixture.exec, BRAID_LAST_FRAME, 0));
-    check_failed(braid_exec_wait_until(fixture.exec, 0, 0));
+    check_failed(braid_exec_wait_for(fixture.exec, 0, UINT64_MAX));
+    check_failed(braid_exec_wait_for(fixture.exec, BRAID_LAST_FRAME, 1));
+    check_failed(braid_exec_wait_for(fixture.exec, BRAID_LAST_FRAME, 0));
+    check_failed(braid_exec_wait_for(fixture.exec, 0, 0));
     const bool enabled = true;
     check_failed(braid_exec_set(fixture.exec, fixture.node, BRAID_TARGET_ENABLED, 0, &enabled));
     check_failed(braid_exec_create(fixture.device, graph, NULL, &other));
-    check_failed(braid_stream_synchronize(fixture.device, fixture.streams[0]));
-    check_failed(braid_stream_wait(fixture.streams[0], event));
+    check_failed(braid_stream_wait(fixture.device, fixture.streams[0]));
+    check_failed(braid_stream_follow(fixture.streams[0], event));
     check_failed(braid_event_record(event, NULL));
-    check_failed(braid_event_synchronize(event));
+    check_failed(braid_event_wait(event));
     assert_int_equal(fixture.trace.num_calls, num_calls);
     braid_exec_destroy(fixture.exec);
     braid_event_destroy(event);
@@ -359,8 +359,7 @@ static void a_frame_that_can_be_neither_recorded_nor_awaited_fails_its_device(vo
     assert_int_equal(fixture.trace.live_streams + fixture.trace.live_events, 0);
 }
 
-// Every call of a launch fails once. Where the launch then waits itself for what it has queued, the
-// frame may wait for another thread as well, which hears that the frame has not ended.
+// Every call of a launch fails once. Its frame may wait for a thread that asks whether it ended.
 static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(void **state)
 {
     (void)state;
@@ -372,7 +371,7 @@ static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(voi
             struct ends ends = { .in_order = true };
             const braid_exec_options options = {
                 .mode = variant & 1 ? BRAID_MODE_STREAMS : BRAID_MODE_GRAPH,
-                .frames = variant & 2 ? 3 : 1,
+                .frames_in_flight = variant & 2 ? 3 : 1,
                 .on_frame_end = variant & 4 ? note_end : NULL,
                 .on_frame_end_user = &ends,
             };
@@ -386,8 +385,9 @@ static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(voi
             failed = fixture.trace.failed;
             assert_true(!status == !failed);
             num_waits += fixture.num_waits;
-            check_ok(braid_exec_wait_until(fixture.exec, BRAID_LAST_FRAME, 0));
-            assert_int_equal(ends.next, variant & 4 ? braid_exec_num_frames(fixture.exec) : 0);
+            check_ok(braid_exec_wait_for(fixture.exec, BRAID_LAST_FRAME, 0));
+            uint64_t num_launched = braid_exec_get_num_launched(fixture.exec);
+            assert_int_equal(ends.next, variant & 4 ? num_launched : 0);
             fixture.trace.while_waiting = NULL;
             braid_exec_destroy(fixture.exec);
             tear_down(&fixture);
@@ -427,7 +427,7 @@ static void launches_wait_for_one_that_waits_for_its_frame(void **state)
     assert_int_equal(pthread_join(fixture.thread, NULL), 0);
     assert_int_equal(trace_count(&fixture.trace, TRACE_STREAM_SYNCHRONIZE, from), 1);
     assert_int_equal(trace_count(&fixture.trace, TRACE_PROGRAM_LAUNCH, from), 2);
-    check_ok(braid_exec_wait_until(fixture.exec, BRAID_LAST_FRAME, 0));
+    check_ok(braid_exec_wait_for(fixture.exec, BRAID_LAST_FRAME, 0));
     braid_exec_destroy(fixture.exec);
     tear_down(&fixture);
 }
@@ -441,7 +441,7 @@ struct waiter {
 static void *wait_for_first(void *user)
 {
     struct waiter *waiter = user;
-    check_ok(braid_exec_wait_until(waiter->fixture.exec, 0, UINT64_MAX));
+    check_ok(braid_exec_wait_for(waiter->fixture.exec, 0, UINT64_MAX));
     return NULL;
 }
 
@@ -454,7 +454,7 @@ static bool is_waited_for(pthread_mutex_t *lock)
 static void wait_on_another_thread(void *user)
 {
     struct waiter *waiter = user;
-    if (braid_exec_num_frames(waiter->fixture.exec) == 0)
+    if (braid_exec_get_num_launched(waiter->fixture.exec) == 0)
         return;
     waiter->fixture.trace.while_recording = NULL;
     assert_int_equal(pthread_create(&waiter->thread, NULL, wait_for_first, waiter), 0);

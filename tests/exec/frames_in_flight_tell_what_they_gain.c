@@ -76,7 +76,7 @@ static braid_exec_info info_of(const struct task *tasks, int num_tasks, uint32_t
             check_ok(braid_graph_end(graph));
     }
     const braid_exec_options options = {
-        .frames = num_frames,
+        .frames_in_flight = num_frames,
         .plan.costs = { .default_cost_ns = 1,
                         .max_concurrent = max_concurrent,
                         .max_threads = tasks[0].is_host_call ? 1024 : 0 },

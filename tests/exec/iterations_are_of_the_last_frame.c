@@ -25,7 +25,7 @@ static braid_status fail_if_told(braid_device *device, braid_stream *stream, voi
 
 static void set_up(struct fixture *fixture, uint32_t frames)
 {
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames = frames };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames_in_flight = frames };
     const braid_device_options cpu = { .backend = "cpu", .num_workers = 2 };
     braid_graph *graph;
     *fixture = (struct fixture){ 0 };

@@ -74,7 +74,7 @@ static void many_loops_take_little_more_memory_than_in_a_graph(void **state)
 // Creates an exec, and launches frames without a wait between.
 static braid_status live(braid_device *device, const braid_graph *graph)
 {
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames = 2 };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames_in_flight = 2 };
     braid_exec *exec = NULL;
     braid_status status = braid_exec_create(device, graph, &options, &exec);
     for (int i = 0; i < FRAMES && !status; i++)

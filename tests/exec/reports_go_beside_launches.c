@@ -49,7 +49,7 @@ static void set_up(struct fixture *fixture)
     }
     check_ok(braid_graph_end(graph));
     check_ok(braid_exec_create(fixture->device, graph,
-                               &(braid_exec_options){ .frames = 2, .black_box = true },
+                               &(braid_exec_options){ .frames_in_flight = 2, .black_box = true },
                                &fixture->exec));
     braid_graph_destroy(graph);
 }
@@ -60,7 +60,7 @@ static void *launch(void *user)
     for (uint32_t i = 0; i < NUM_FRAMES; i++) {
         const uint64_t times = 1 + i % 3;
         check_ok(braid_exec_set(fixture->exec, fixture->loop, BRAID_TARGET_TIMES, 0, &times));
-        check_ok(braid_exec_set_param(fixture->exec, fixture->value, &i));
+        check_ok(braid_exec_set_parameter(fixture->exec, fixture->value, &i));
         check_ok(braid_exec_launch(fixture->exec, NULL));
     }
     atomic_store(&fixture->has_ended, true);

@@ -215,8 +215,8 @@ static void fail_every_call_of_a_launch(const braid_exec_options *options)
             break;
         }
         assert_int_equal(status, BRAID_DEVICE_ERROR);
-        assert_non_null(strstr(braid_error_message(), "planted failure"));
-        num_node_failures += names_a_node(braid_error_message());
+        assert_non_null(strstr(braid_error_get_message(), "planted failure"));
+        num_node_failures += names_a_node(braid_error_get_message());
         assert_joined(before, mark(device, NULL));
         before = mark(device, NULL);
         check_ok(braid_exec_launch(exec, NULL));
@@ -267,7 +267,7 @@ static void events_are_renewed_where_the_device_asks_for_it(void **state)
     check_ok(trace_open(&trace, true, &device));
     braid_exec *exec = make_exec(device, &on_three_lanes);
     braid_schedule_info info;
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     for (int frame = 0; frame < 4; frame++) {
         trace.num_entries = 0;
         int before = mark(device, NULL);

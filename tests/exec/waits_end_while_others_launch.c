@@ -35,7 +35,7 @@ static void set_up(struct fixture *fixture, uint32_t frames, braid_exec_when_ful
 {
     const braid_exec_options options = {
         .mode = BRAID_MODE_GRAPH,
-        .frames = frames,
+        .frames_in_flight = frames,
         .when_full = when_full,
         .deadline_ns = deadline_ns,
     };
@@ -67,7 +67,7 @@ static bool is_end(const struct fixture *fixture, const struct backend_event *ev
 static braid_status launch_another(const struct backend_event *event, void *user)
 {
     struct fixture *fixture = user;
-    if (!is_end(fixture, event) || braid_exec_num_frames(fixture->exec) == most_launches)
+    if (!is_end(fixture, event) || braid_exec_get_num_launched(fixture->exec) == most_launches)
         return BRAID_OK;
     check_ok(braid_exec_launch(fixture->exec, NULL));
     return BRAID_NOT_READY;
@@ -79,8 +79,8 @@ static void check_wait(uint32_t frames, uint64_t frame, uint64_t ns)
     set_up(&fixture, frames, BRAID_FULL_QUEUES, UINT64_MAX);
     check_ok(braid_exec_launch(fixture.exec, NULL));
     fixture.trace.while_asking = launch_another;
-    check_ok(braid_exec_wait_until(fixture.exec, frame, ns));
-    assert_int_equal(braid_exec_num_frames(fixture.exec), 2);
+    check_ok(braid_exec_wait_for(fixture.exec, frame, ns));
+    assert_int_equal(braid_exec_get_num_launched(fixture.exec), 2);
     tear_down(&fixture);
 }
 
@@ -117,7 +117,7 @@ static void check_place(uint64_t ns)
     fixture.trace.while_asking = pass_nothing;
     check_fails(braid_exec_launch(fixture.exec, NULL), BRAID_BUSY, "2 frames are in flight");
     fixture.trace.while_asking = pass_marks;
-    check_ok(braid_exec_wait_until(fixture.exec, 0, ns));
+    check_ok(braid_exec_wait_for(fixture.exec, 0, ns));
     check_ok(braid_exec_launch(fixture.exec, NULL));
     tear_down(&fixture);
 }
@@ -133,7 +133,7 @@ static braid_status count_ended(void *user)
 {
     struct fixture *fixture = user;
     fixture->num_waits++;
-    assert_int_equal(braid_exec_num_frames(fixture->exec), 1);
+    assert_int_equal(braid_exec_get_num_launched(fixture->exec), 1);
     assert_int_equal(braid_exec_count_ended(fixture->exec), 0);
     return BRAID_OK;
 }
@@ -197,7 +197,7 @@ static bool check_late(int k)
     check_ok(braid_exec_launch(fixture.exec, NULL));
     fixture.trace.while_asking = has_not_ended;
     snprintf(text, sizeof(text), "frame %llu has not ended",
-             (unsigned long long)braid_exec_num_frames(fixture.exec) - 1);
+             (unsigned long long)braid_exec_get_num_launched(fixture.exec) - 1);
     check_fails(braid_exec_wait(fixture.exec), BRAID_TIMEOUT, text);
     tear_down(&fixture);
     return failed;
@@ -241,7 +241,7 @@ static void a_wait_ends_with_its_frame_however_many_are_behind_it(void **state)
     for (int i = 0; i < many; i++)
         check_ok(braid_exec_launch(exec, NULL));
     atomic_store(&turns.num_allowed, 1);
-    braid_status status = braid_exec_wait_until(exec, 0, far_too_long_ns);
+    braid_status status = braid_exec_wait_for(exec, 0, far_too_long_ns);
     uint64_t num_begun = atomic_load(&turns.num_begun);
     atomic_store(&turns.num_allowed, many);
     check_ok(status);

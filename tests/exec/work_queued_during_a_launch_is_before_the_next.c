@@ -28,7 +28,7 @@ static braid_exec *make_exec(braid_device *device)
                                   .node.cost_ns = 100, .kernel = &kernel },
             NULL));
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
-                                         .frames = 2,
+                                         .frames_in_flight = 2,
                                          .plan = { .max_lanes = 2, .fixed_lanes = true } };
     check_ok(braid_exec_create(device, graph, &options, &exec));
     braid_graph_destroy(graph);

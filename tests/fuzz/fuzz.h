@@ -30,7 +30,8 @@ _Noreturn static inline void fuzz_fail(const char *file, int line, const char *t
 {
     if (status != expected)
         fprintf(stderr, "%s:%d: %s returned %s, not %s: %s\n", file, line, text,
-                braid_status_name(status), braid_status_name(expected), braid_error_message());
+                braid_status_get_name(status), braid_status_get_name(expected),
+                braid_error_get_message());
     else
         fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, text);
     abort();

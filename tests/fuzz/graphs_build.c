@@ -217,7 +217,7 @@ static void add_node(struct subject *subject, struct random *input, enum order_k
     braid_node handle = { 0 };
     braid_status status = add_kind(subject, input, &it, &handle);
     fuzz_expect_status(status, it.valid ? BRAID_OK : BRAID_INVALID_ARGUMENT);
-    fuzz_expect(braid_graph_num_nodes(subject->graph) == place + it.valid);
+    fuzz_expect(braid_graph_get_num_nodes(subject->graph) == place + it.valid);
     if (!it.valid) {
         fuzz_expect(handle.graph == 0);
         return;

@@ -69,10 +69,10 @@ static uint32_t launch_all(const struct subject *subject, struct random *input, 
         for (uint32_t i = 0; i < num; i++)
             numbers[i] = ++num_launched;
         if (num == 1) {
-            fuzz_expect_status(braid_exec_set_param(exec, subject->number, numbers), BRAID_OK);
+            fuzz_expect_status(braid_exec_set_parameter(exec, subject->number, numbers), BRAID_OK);
             fuzz_expect_status(braid_exec_launch(exec, stream), BRAID_OK);
         } else {
-            const braid_param_rows rows = { subject->number, numbers, num };
+            const braid_parameter_rows rows = { subject->number, numbers, num };
             fuzz_expect_status(braid_exec_launch_many(exec, stream, num, &rows, 1), BRAID_OK);
         }
     }
@@ -83,9 +83,9 @@ void subject_fly(struct subject *subject, struct random *input, braid_device *de
                  braid_stream *stream)
 {
     braid_exec_options options = { .mode = (braid_exec_mode)random_below(input, 3),
-                                   .frames = 3 - random_below(input, 3) };
+                                   .frames_in_flight = 3 - random_below(input, 3) };
     braid_exec *exec;
-    if (options.frames == 1)
+    if (options.frames_in_flight == 1)
         return;
     braid_status status = braid_exec_create(device, subject->graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED)

@@ -28,7 +28,7 @@ void subject_use_parameter(struct subject *subject, uint32_t node, braid_node ha
 void subject_set_token(struct subject *subject, struct random *input, braid_exec *exec)
 {
     uint32_t token = random_byte(input) + 1;
-    fuzz_expect_status(braid_exec_set_param(exec, subject->token, &token), BRAID_OK);
+    fuzz_expect_status(braid_exec_set_parameter(exec, subject->token, &token), BRAID_OK);
     for (uint32_t i = 0; i < subject->model.num_nodes; i++)
         if (subject->token_users >> i & 1)
             subject->work[i].token = token;

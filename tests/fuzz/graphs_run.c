@@ -133,7 +133,7 @@ static void run_frames(struct subject *subject, struct random *input, braid_exec
         if (flags & 8 && i + 1 == num_frames)
             return; // destroyed in flight
         fuzz_expect_status(braid_exec_wait(exec), BRAID_OK);
-        fuzz_expect_status(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_OK);
+        fuzz_expect_status(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0), BRAID_OK);
         check_frame(subject);
     }
 }

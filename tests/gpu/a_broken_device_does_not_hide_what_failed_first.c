@@ -23,7 +23,7 @@ static braid_status launch_failing(struct frame *frame, long nth, const char *la
 // asked too.
 static void note_what_failed(char *out_text, size_t size)
 {
-    snprintf(out_text, size, "%s", braid_error_message());
+    snprintf(out_text, size, "%s", braid_error_get_message());
     char *end = strstr(out_text, " failed");
     assert_non_null(end);
     *end = '\0';
@@ -121,8 +121,7 @@ static void a_fault_is_reported_by_every_wait(void **state)
     (void)!braid_exec_launch(faulty, frame.stream); // may meet the fault, or be ahead of it
     for (int i = 0; i < 2; i++) {
         check_fails(braid_exec_wait(faulty), BRAID_DEVICE_ERROR, "(700)");
-        check_fails(braid_exec_wait_until(faulty, BRAID_LAST_FRAME, 0), BRAID_DEVICE_ERROR,
-                    "(700)");
+        check_fails(braid_exec_wait_for(faulty, BRAID_LAST_FRAME, 0), BRAID_DEVICE_ERROR, "(700)");
         check_fails(braid_exec_wait(frame.exec), BRAID_DEVICE_ERROR, "(700)");
     }
     reset_standin();
@@ -163,9 +162,9 @@ static void break_the_second(braid_exec_mode mode)
     assert_true(standin_configure("BRAID_STANDIN_ASYNC", "1=700"));
     (void)!braid_exec_launch(exec, NULL); // may meet the fault, or be ahead of it
     check_fails(braid_exec_wait(exec), BRAID_DEVICE_ERROR, "cuda:1");
-    check_fails(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_DEVICE_ERROR, "cuda:1");
+    check_fails(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0), BRAID_DEVICE_ERROR, "cuda:1");
     check_ok(braid_stream_fill(devices[0], NULL, words[0], 1, 4, 1));
-    check_ok(braid_stream_synchronize(devices[0], NULL));
+    check_ok(braid_stream_wait(devices[0], NULL));
     assert_true(standin_configure("BRAID_STANDIN_ASYNC", NULL));
     standin_forget_faults();
     destroy_now(exec);

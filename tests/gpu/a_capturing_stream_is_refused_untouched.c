@@ -43,7 +43,7 @@ static void end(struct capture *capture)
 {
     struct frame *frame = &capture->frame;
     void *graph = NULL;
-    check_ok(braid_exec_wait_until(frame->exec, BRAID_LAST_FRAME, 0));
+    check_ok(braid_exec_wait_for(frame->exec, BRAID_LAST_FRAME, 0));
     check_ok(braid_exec_wait(frame->exec));
     assert_int_equal(cuStreamEndCapture(capture->handle, &graph), 0);
     assert_non_null(graph);

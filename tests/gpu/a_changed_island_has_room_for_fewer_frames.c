@@ -73,7 +73,7 @@ static long run(struct setup *setup, uint32_t num_blocks)
     }
     long before = standin_calls("cuLaunchKernelEx");
     check_ok(braid_exec_launch_many(setup->exec, NULL, FRAMES,
-                                    &(braid_param_rows){ setup->sum, rows, FRAMES }, 1));
+                                    &(braid_parameter_rows){ setup->sum, rows, FRAMES }, 1));
     check_ok(braid_exec_wait(setup->exec));
     assert_memory_equal(setup->sums, setup->expected, sizeof(setup->expected));
     return standin_calls("cuLaunchKernelEx") - before;

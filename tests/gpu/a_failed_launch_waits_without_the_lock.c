@@ -28,9 +28,8 @@ static void wait_for_end(void *user)
 static void ask_and_end(void *user)
 {
     struct asked *asked = user;
-    assert_true(braid_exec_num_frames(asked->frame.exec) <= 2);
-    assert_int_equal(braid_exec_wait_until(asked->frame.exec, BRAID_LAST_FRAME, 0),
-                     BRAID_NOT_READY);
+    assert_true(braid_exec_get_num_launched(asked->frame.exec) <= 2);
+    assert_int_equal(braid_exec_wait_for(asked->frame.exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     check_ok(
         braid_exec_set(asked->frame.exec, asked->node, BRAID_TARGET_USER, 0, &(void *){ asked }));
     sem_post(&asked->may_end);
@@ -68,7 +67,7 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
     const braid_exec_options options = {
         .mode = mode,
         .plan = { .max_lanes = 2, .fixed_lanes = true },
-        .frames = num_frames,
+        .frames_in_flight = num_frames,
         .on_frame_end = asker_count_end,
         .on_frame_end_user = &asked->asker,
     };
@@ -244,7 +243,7 @@ static void whether_what_is_kept_is_still_used(void **state)
 
 static char logged[1024];
 
-static void take_log(void *user, braid_status status, const char *message)
+static void take_log(braid_status status, const char *message, void *user)
 {
     (void)user, (void)status;
     strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
@@ -357,9 +356,9 @@ static void frames_always_in_flight_keep_little(void **state)
         check_ok(braid_event_record(ends[i % 2], kept.frame.stream));
         kept.to[(i - 1) % NUM_KEPT] = 0;
         sem_post(&kept.may_end);
-        check_ok(braid_event_synchronize(ends[(i - 1) % 2]));
+        check_ok(braid_event_wait(ends[(i - 1) % 2]));
         assert_int_equal(kept.to[(i - 1) % NUM_KEPT], 7);
-        assert_int_equal(braid_exec_wait_until(kept.frame.exec, BRAID_LAST_FRAME, 0),
+        assert_int_equal(braid_exec_wait_for(kept.frame.exec, BRAID_LAST_FRAME, 0),
                          BRAID_NOT_READY);
         assert_true(standin_live("memory") - before <= MOST_KEPT);
     }

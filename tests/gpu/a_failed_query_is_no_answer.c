@@ -89,7 +89,7 @@ static void what_the_device_has(void **state)
 
 static char logged[1024];
 
-static void take_log(void *user, braid_status status, const char *message)
+static void take_log(braid_status status, const char *message, void *user)
 {
     (void)user, (void)status;
     strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
@@ -284,7 +284,7 @@ static void check_full(braid_exec_when_full when_full, const char *rule)
     braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(
         graph, &(braid_host_call){ .call = count_call, .user = &count }, NULL));
-    const braid_exec_options options = { .frames = 2, .when_full = when_full };
+    const braid_exec_options options = { .frames_in_flight = 2, .when_full = when_full };
     check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
     for (int i = 0; i < 2; i++)
         check_ok(braid_exec_launch(frame.exec, frame.stream));
@@ -292,10 +292,10 @@ static void check_full(braid_exec_when_full when_full, const char *rule)
     fail_calls(rule);
     check_fails(braid_exec_launch(frame.exec, frame.stream), BRAID_DEVICE_ERROR, "cuEvent");
     fail_calls("cuEventSynchronize:1=999");
-    check_fails(braid_exec_wait_until(frame.exec, 1, UINT64_MAX), BRAID_DEVICE_ERROR,
+    check_fails(braid_exec_wait_for(frame.exec, 1, UINT64_MAX), BRAID_DEVICE_ERROR,
                 "cuEventSynchronize");
     fail_calls(NULL);
-    check_ok(braid_exec_wait_until(frame.exec, 1, UINT64_MAX));
+    check_ok(braid_exec_wait_for(frame.exec, 1, UINT64_MAX));
     check_ok(braid_exec_launch(frame.exec, frame.stream));
     check_ok(braid_exec_wait(frame.exec));
     assert_int_equal(count, 3);

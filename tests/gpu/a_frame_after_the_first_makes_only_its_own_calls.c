@@ -130,7 +130,7 @@ static long count_changes(uint32_t num_users)
     check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
     long before = standin_calls("cuGraphExecKernelNodeSetParams");
     value = 6;
-    check_ok(braid_exec_set_param(frame.exec, addend, &value));
+    check_ok(braid_exec_set_parameter(frame.exec, addend, &value));
     assert_int_equal(standin_calls("cuGraphExecKernelNodeSetParams"), before);
     check_ok(braid_exec_launch(frame.exec, frame.stream));
     long changes = standin_calls("cuGraphExecKernelNodeSetParams") - before;
@@ -174,7 +174,7 @@ static void check_entered_once(braid_exec_mode mode, uint32_t num_frames)
         check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     const braid_exec_options options = { .mode = mode,
                                          .islands = BRAID_ISLANDS_NEVER,
-                                         .frames = num_frames };
+                                         .frames_in_flight = num_frames };
     check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
     for (int i = 0; i < 4; i++)
         check_ok(braid_exec_launch(frame.exec, frame.stream));

@@ -78,14 +78,14 @@ static void a_kernel_has_room_for_the_arguments_of_all_calls(void **state)
 static void frames_are_ordered_as_wholes(void **state)
 {
     (void)state;
-    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .frames = 3 };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .frames_in_flight = 3 };
     struct island_graph made = { .seed = 1, .has_accesses = true };
     braid_device *device = own_device("cuda");
     island_graph_make(&made, device);
     braid_exec *exec = own_exec(device, made.graph, &options);
     braid_exec_info info;
     braid_exec_get_info(exec, &info);
-    assert_true(info.num_frames == 3 && info.whole_frames);
+    assert_true(info.frames_in_flight == 3 && info.whole_frames);
     assert_string_equal(
         info.frames_reason,
         "whole frames: island replay does not order nodes of two frames; no gain: a "
@@ -116,7 +116,7 @@ static void calls_have_many_blocks(void **state)
     (void)state;
     enum { FEW_FRAMES = 8 };
     const uint64_t cost_ns = 20000;
-    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .profile = 2 };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .frames_kept = 2 };
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct island_graph made = { .seed = seed, .most_blocks = 12, .cost_ns = cost_ns };
         reset_standin();
@@ -132,8 +132,8 @@ static void calls_have_many_blocks(void **state)
         check_ok(braid_exec_get_timings(exec, &timings));
         for (uint32_t i = 0; i < ISLAND_NODES; i++) {
             braid_placement placement;
-            check_ok(
-                braid_schedule_get_placement(braid_exec_schedule(exec), made.nodes[i], &placement));
+            check_ok(braid_schedule_get_placement(braid_exec_get_schedule(exec), made.nodes[i],
+                                                  &placement));
             uint64_t planned_ns = placement.end_ns - placement.start_ns;
             assert_true(planned_ns >= cost_ns);
             assert_true(timings.nodes[made.nodes[i].index].time.least_ns > 0);

@@ -37,7 +37,7 @@ static bool fail_nth(braid_exec_mode mode, int nth)
     bool failed = standin_calls(function) - before >= nth;
     assert_int_equal(status, failed ? BRAID_DEVICE_ERROR : BRAID_OK);
     if (failed)
-        assert_non_null(strstr(braid_error_message(), function));
+        assert_non_null(strstr(braid_error_get_message(), function));
     run(&loop);
     life_finish_loop(&loop);
     finish_standin();

@@ -28,7 +28,7 @@ static bool open_to_capture(struct world *world, struct capture *capture, unsign
     if (!status)
         status = queue_work(world);
     if (status) {
-        printf("WRONG without a capture: %s\n", braid_error_message());
+        printf("WRONG without a capture: %s\n", braid_error_get_message());
         num_failed++;
         return false;
     }
@@ -56,7 +56,7 @@ static void try_call(const char *backend, braid_exec_mode exec_mode, const struc
         bool is_right = !status || (status == BRAID_NOT_READY && call->answer == EARLY);
         if (call->answer == CUDA_ONLY && strcmp(backend, "hip") == 0)
             is_right = status == BRAID_UNSUPPORTED;
-        snprintf(what, sizeof(what), "it fails with %s", status ? braid_error_message() : "");
+        snprintf(what, sizeof(what), "it fails with %s", status ? braid_error_get_message() : "");
         check(is_right, call->name, where, mode, what);
         int now = get_mode();
         end_capture(&capture, apart);
@@ -88,7 +88,7 @@ static void check_queue_calls(const char *backend, braid_exec_mode exec_mode, in
     struct world world = { .backend = backend, .mode = exec_mode, .mode_inside = -1 };
     int set = mode;
     if (open_world(&world) || driver.exchange(&set)) {
-        printf("WRONG without a capture: %s\n", braid_error_message());
+        printf("WRONG without a capture: %s\n", braid_error_get_message());
         num_failed++;
     } else {
         world.mode_inside = -1;
@@ -97,7 +97,7 @@ static void check_queue_calls(const char *backend, braid_exec_mode exec_mode, in
             status = launch(&world);
         if (status || world.mode_inside != mode || get_mode() != mode) {
             printf("WRONG a queue call of a thread in %s mode saw %d: %s\n", mode_words[mode],
-                   world.mode_inside, status ? braid_error_message() : "");
+                   world.mode_inside, status ? braid_error_get_message() : "");
             num_failed++;
         }
         driver.exchange(&set);
@@ -122,7 +122,7 @@ static braid_status query_captured(struct world *world)
 static braid_status synchronize_captured(struct world *world)
 {
     braid_status status = wrap_captured(world);
-    return status ? status : braid_stream_synchronize(world->device, world->wrapped);
+    return status ? status : braid_stream_wait(world->device, world->wrapped);
 }
 
 static braid_status query_captured_event(struct world *world)
@@ -138,13 +138,13 @@ static braid_status synchronize_captured_event(struct world *world)
     braid_status status = wrap_captured(world);
     if (!status)
         status = braid_event_record(world->end, world->wrapped);
-    return status ? status : braid_event_synchronize(world->end);
+    return status ? status : braid_event_wait(world->end);
 }
 
 static braid_status wait_into_capture(struct world *world)
 {
     braid_status status = wrap_captured(world);
-    return status ? status : braid_stream_wait(world->wrapped, world->end);
+    return status ? status : braid_stream_follow(world->wrapped, world->end);
 }
 
 static braid_status launch_captured(struct world *world)
@@ -194,7 +194,7 @@ static void check_conflict(const char *backend, braid_exec_mode exec_mode, size_
               "the capture did not begin");
         braid_status status = conflicts[index].make(&world);
         printf("conflict: %s: %s, and the capture ends with", conflicts[index].name,
-               status ? braid_error_message() : "BRAID_OK");
+               status ? braid_error_get_message() : "BRAID_OK");
         end_capture(&capture, false);
         printf(" %d\n", capture.ended);
         bool is_right = conflicts[index].stays_whole
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
     braid_device *device = NULL;
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (braid_device_open(&(braid_device_options){ .backend = backend }, &device)) {
-        printf("no device: %s\n", braid_error_message());
+        printf("no device: %s\n", braid_error_get_message());
         return 77;
     }
     find_driver(strcmp(backend, "hip") == 0);

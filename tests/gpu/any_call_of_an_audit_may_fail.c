@@ -30,10 +30,10 @@ static void audit_world(struct life *life)
     const braid_audit_options options = { .orders = with_orders };
     size_t num = 5;
     life_begin(life);
-    braid_status status = braid_exec_audit(world->device, world->graph, &options, &num);
+    braid_status status = braid_graph_audit(world->graph, world->device, &options, &num);
     life_note(life, status);
     if (status != BRAID_NO_MEMORY && status)
-        assert_non_null(strstr(braid_error_message(), "when the device was made current"));
+        assert_non_null(strstr(braid_error_get_message(), "when the device was made current"));
     life_before_destroying(life);
     life_end();
     assert_int_equal(num, status ? 5 : with_orders ? 4 : 2);

@@ -78,7 +78,7 @@ static braid_status run_untimed(braid_exec *exec)
     for (int i = 0; i < 2 && !status; i++)
         status = braid_exec_launch(exec, NULL);
     void *const rows[3] = { NULL, other };
-    const braid_param_rows values = { last_argument, rows, 3 };
+    const braid_parameter_rows values = { last_argument, rows, 3 };
     if (!status)
         status = braid_exec_launch_many(exec, NULL, 3, &values, 1);
     return status ? status : braid_exec_wait(exec);
@@ -104,7 +104,7 @@ static void live(struct life *life)
     braid_exec_options options = {
         .islands = BRAID_ISLANDS_WHOLE,
         .plan = { .max_lanes = NUM_NODES, .fixed_lanes = true },
-        .profile = 2,
+        .frames_kept = 2,
     };
     braid_device *device = NULL;
     braid_exec *exec = NULL, *untimed = NULL, *nodes = NULL;
@@ -114,7 +114,7 @@ static void live(struct life *life)
         status = braid_exec_create(device, graph, &options, &exec);
     if (!status)
         status = run_timed(exec);
-    options.profile = 0;
+    options.frames_kept = 0;
     if (!status)
         status = braid_exec_create(device, graph, &options, &untimed);
     if (!status)

@@ -33,7 +33,7 @@ static braid_status meet(braid_device *device, braid_stream *stream, void *user)
     return BRAID_OK;
 }
 
-static void count_wrong(void *user, const braid_audit_finding *finding)
+static void count_wrong(const braid_audit_finding *finding, void *user)
 {
     struct audits *audits = user;
     bool is_right = finding->kind == BRAID_AUDIT_UNSEEN ||
@@ -63,8 +63,8 @@ static void *audit_again_and_again(void *user)
                                       BRAID_ACCESSES({ buffer, BRAID_READ }) },
                 NULL);
         if (!status)
-            status = braid_exec_audit(
-                audits->device, graph,
+            status = braid_graph_audit(
+                graph, audits->device,
                 &(braid_audit_options){ .report = count_wrong, .user = audits }, &num);
         audits->num_wrong += status || num != 2;
         braid_graph_destroy(graph);
@@ -192,7 +192,7 @@ static void a_kernel_that_faults_is_named(void **state)
     check_ok(braid_graph_end(world->graph));
     ADD_GIVEN(world, &faulty, { world->first, BRAID_READ });
     ADD_GIVEN(world, &reads, { world->first, BRAID_READ });
-    check_fails(braid_exec_audit(world->device, world->graph, NULL, &num), BRAID_DEVICE_ERROR,
+    check_fails(braid_graph_audit(world->graph, world->device, NULL, &num), BRAID_DEVICE_ERROR,
                 "node 2 'faulty': ");
     assert_int_equal(num, 5);
     standin_forget_faults();
@@ -219,10 +219,10 @@ static void findings_before_a_fault_are_told(void **state)
     check_ok(braid_graph_end(world->graph));
     ADD_GIVEN(world, &only_declared, { world->first, BRAID_READ }, { world->second, BRAID_READ });
     ADD_GIVEN(world, &faulty, { world->first, BRAID_READ });
-    check_fails(braid_exec_audit(world->device, world->graph,
-                                 &(braid_audit_options){ .report = keep_finding, .user = findings },
-                                 &num),
-                BRAID_DEVICE_ERROR, "node 3 'faulty': ");
+    check_fails(
+        braid_graph_audit(world->graph, world->device,
+                          &(braid_audit_options){ .report = keep_finding, .user = findings }, &num),
+        BRAID_DEVICE_ERROR, "node 3 'faulty': ");
     assert_int_equal(num, 5);
     assert_int_equal(findings->num, 3);
     assert_string_equal(findings->items[0].text,
@@ -260,7 +260,7 @@ static void memory_stays_until_kernels_have_ended(void **state)
     num_copies = 0;
     has_waited = has_freed_early = false;
     standin_watch(note_steps);
-    check_fails(braid_exec_audit(world->device, world->graph, NULL, &num), BRAID_NO_MEMORY,
+    check_fails(braid_graph_audit(world->graph, world->device, NULL, &num), BRAID_NO_MEMORY,
                 "copy 'a copy of an audit'");
     standin_watch(NULL);
     fail_calls(NULL);

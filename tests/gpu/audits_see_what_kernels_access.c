@@ -444,7 +444,7 @@ static void bytes_around_declared_ones_are_told(void **state)
            "node 3 'given' reads bytes from 0 to 15 of 'second'" UNDECLARED);
 }
 
-static void count_files(void *user, const braid_audit_finding *finding)
+static void count_files(const braid_audit_finding *finding, void *user)
 {
     *(size_t *)user += finding->file && finding->kind == BRAID_AUDIT_READS;
 }
@@ -458,7 +458,7 @@ static void check_allocations(struct world *world, bool orders)
                                               .user = &num_files,
                                               .orders = orders };
         failing_memory_arm_once(nth);
-        braid_status status = braid_exec_audit(world->device, world->graph, &options, &num);
+        braid_status status = braid_graph_audit(world->graph, world->device, &options, &num);
         failed = failing_memory_disarm();
         assert_true(status == BRAID_OK || (failed && status == BRAID_NO_MEMORY));
         assert_int_equal(num, status ? 5 : 3);

@@ -10,7 +10,7 @@ struct told {
     size_t num;
 };
 
-static void keep(void *user, const braid_audit_finding *finding)
+static void keep(const braid_audit_finding *finding, void *user)
 {
     struct told *told = user;
     if (finding->kind >= BRAID_AUDIT_NEVER_READS) {
@@ -36,7 +36,7 @@ static void check(const char *text, const char *file, uint32_t line, const char 
     assert_int_equal(setup((void **)&world), 0);
     check_ok(braid_graph_add_range(world->graph, world->first, 16, 48, &part));
     ADD_GIVEN(world, &kernel, { part, BRAID_READ }, { world->second, BRAID_READ });
-    check_ok(braid_exec_audit(world->device, world->graph, &options, &num));
+    check_ok(braid_graph_audit(world->graph, world->device, &options, &num));
     assert_int_equal(told.num, 1);
     assert_string_equal(told.file, file);
     assert_int_equal(told.line, line);

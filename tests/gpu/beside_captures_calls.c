@@ -74,7 +74,7 @@ static braid_status make_exec(struct world *world, uint32_t frames, uint64_t dea
 {
     return braid_exec_create(world->device, world->graph,
                              &(braid_exec_options){ .mode = world->mode,
-                                                    .frames = frames,
+                                                    .frames_in_flight = frames,
                                                     .deadline_ns = deadline_ns,
                                                     .on_deadline = deadline_ns ? late : NULL,
                                                     .on_deadline_user = world },
@@ -134,7 +134,7 @@ void close_world(struct world *world)
     braid_memory_free(world->device, BRAID_MEMORY_DEVICE, world->words);
     braid_memory_free(world->device, BRAID_MEMORY_HOST, world->read);
     if (braid_device_close(world->device))
-        printf("the device stays open: %s\n", braid_error_message());
+        printf("the device stays open: %s\n", braid_error_get_message());
 }
 
 // The calls. Each gets a world with work in flight.
@@ -142,7 +142,7 @@ void close_world(struct world *world)
 static braid_status query_backend(struct world *world)
 {
     braid_backend_info info;
-    return braid_backend_query(world->backend, &info);
+    return braid_backend_get_info(world->backend, &info);
 }
 
 static braid_status open_and_close(struct world *world)
@@ -186,12 +186,12 @@ static braid_status wrap_stream(struct world *world)
 
 static braid_status synchronize_stream(struct world *world)
 {
-    return braid_stream_synchronize(world->device, world->stream);
+    return braid_stream_wait(world->device, world->stream);
 }
 
 braid_status synchronize_default(struct world *world)
 {
-    return braid_stream_synchronize(world->device, NULL);
+    return braid_stream_wait(world->device, NULL);
 }
 
 static braid_status query_stream(struct world *world)
@@ -214,7 +214,7 @@ static braid_status record_event(struct world *world)
 
 static braid_status wait_for_event(struct world *world)
 {
-    return braid_stream_wait(world->stream, world->end);
+    return braid_stream_follow(world->stream, world->end);
 }
 
 static braid_status query_event(struct world *world)
@@ -224,14 +224,14 @@ static braid_status query_event(struct world *world)
 
 static braid_status synchronize_event(struct world *world)
 {
-    return braid_event_synchronize(world->end);
+    return braid_event_wait(world->end);
 }
 
 static braid_status elapsed(struct world *world)
 {
     uint64_t ns;
-    braid_status status = braid_event_synchronize(world->end);
-    return status ? status : braid_event_elapsed(world->start, world->end, &ns);
+    braid_status status = braid_event_wait(world->end);
+    return status ? status : braid_event_get_elapsed(world->start, world->end, &ns);
 }
 
 static braid_status copy(struct world *world)
@@ -301,17 +301,17 @@ static braid_status wait_for_exec(struct world *world)
 
 static braid_status ask_exec(struct world *world)
 {
-    return braid_exec_wait_until(world->other, BRAID_LAST_FRAME, 0);
+    return braid_exec_wait_for(world->other, BRAID_LAST_FRAME, 0);
 }
 
 static braid_status wait_with_limit(struct world *world)
 {
-    return braid_exec_wait_until(world->exec, BRAID_LAST_FRAME, UINT64_C(10000000000));
+    return braid_exec_wait_for(world->exec, BRAID_LAST_FRAME, UINT64_C(10000000000));
 }
 
 static braid_status wait_for_frame(struct world *world)
 {
-    return braid_exec_wait_until(world->other, 0, UINT64_MAX);
+    return braid_exec_wait_for(world->other, 0, UINT64_MAX);
 }
 
 // With its frames in flight.
@@ -319,7 +319,7 @@ static braid_status destroy_exec(struct world *world)
 {
     braid_exec_destroy(world->exec);
     world->exec = NULL;
-    return braid_event_synchronize(world->end); // the device has not failed
+    return braid_event_wait(world->end); // the device has not failed
 }
 
 // Its thread asks for the end of each frame.
@@ -341,11 +341,11 @@ static braid_status read_times(struct world *world)
 {
     braid_exec *exec = NULL;
     braid_timings timings;
-    braid_status status =
-        braid_exec_create(world->device, world->graph,
-                          &(braid_exec_options){ .mode = BRAID_MODE_STREAMS, .profile = 3 }, &exec);
+    braid_status status = braid_exec_create(
+        world->device, world->graph,
+        &(braid_exec_options){ .mode = BRAID_MODE_STREAMS, .frames_kept = 3 }, &exec);
     if (!status) // no order puts measured frames behind those in flight
-        status = braid_event_synchronize(world->end);
+        status = braid_event_wait(world->end);
     if (!status)
         status = braid_exec_measure(exec, world->graph, 3);
     if (!status)

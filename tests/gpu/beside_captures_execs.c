@@ -100,7 +100,7 @@ static braid_status set_values(struct world *world)
     if (!status)
         status = braid_exec_set(own.exec, own.node, BRAID_TARGET_GRID, 0, &(braid_dim3){ 1 });
     if (!status)
-        status = braid_exec_set_param(own.exec, own.parameter, &two);
+        status = braid_exec_set_parameter(own.exec, own.parameter, &two);
     if (!status)
         status = braid_exec_launch(own.exec, world->stream);
     return finish(&own, status ? status : braid_exec_wait(own.exec));
@@ -170,7 +170,7 @@ static braid_status write_frame(struct world *world)
     const int file = mkstemp(path);
     braid_status status = file < 0 ? BRAID_IO_ERROR : make_own(&own, world);
     if (!status)
-        status = braid_exec_capture(own.exec, path, NULL);
+        status = braid_exec_save_capture(own.exec, path, NULL);
     if (file >= 0) {
         close(file);
         unlink(path);
@@ -186,8 +186,8 @@ static braid_status audit(struct world *world)
     if (!status)
         status = braid_exec_wait(own.exec);
     if (!status)
-        status = braid_exec_audit(world->device, own.graph,
-                                  &(braid_audit_options){ .orders = true }, &num);
+        status = braid_graph_audit(own.graph, world->device,
+                                   &(braid_audit_options){ .orders = true }, &num);
     return finish(&own, status);
 }
 
@@ -199,8 +199,8 @@ static braid_status tune(struct world *world)
     if (!status)
         status = braid_exec_wait(own.exec);
     if (!status)
-        status = braid_exec_tune(world->device, own.graph,
-                                 &(braid_tune_options){ .budget_ns = 1, .max_lanes = 1 }, &way);
+        status = braid_graph_tune(own.graph, world->device,
+                                  &(braid_tune_options){ .budget_ns = 1, .max_lanes = 1 }, &way);
     return finish(&own, status);
 }
 

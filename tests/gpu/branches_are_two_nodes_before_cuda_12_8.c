@@ -55,7 +55,7 @@ static void check_branch(int version, braid_exec_mode mode, long num_nodes)
             check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
         check_ok(braid_stream_copy(device, NULL, read, words, 4 * NUM_WORDS));
-        check_ok(braid_stream_synchronize(device, NULL));
+        check_ok(braid_stream_wait(device, NULL));
         assert_int_equal(((const uint32_t *)read)[FIRST], condition);
         assert_int_equal(((const uint32_t *)read)[SECOND], !condition);
         destroy_now(exec);

@@ -75,7 +75,7 @@ static braid_exec *make(const struct setup *setup, braid_islands islands, uint32
 {
     braid_exec_info info;
     const braid_exec_options options = { .islands = islands,
-                                         .frames = depth,
+                                         .frames_in_flight = depth,
                                          .when_full = BRAID_FULL_WAITS };
     braid_exec *exec = own_exec(setup->device, setup->graph, &options);
     braid_exec_get_info(exec, &info);
@@ -208,7 +208,7 @@ static void parameters_change_frames_of_one_launch(void **state)
         for (uint32_t node = 0; node < NUM_NODES; node++)
             setup.expected[node] += node == 2 ? rows[i] : node == 5 ? columns[i] : 1;
     }
-    const braid_param_rows values[] = { { enabled, rows, FRAMES }, { grid, columns, FRAMES } };
+    const braid_parameter_rows values[] = { { enabled, rows, FRAMES }, { grid, columns, FRAMES } };
     check_ok(braid_exec_launch_many(exec, NULL, FRAMES, values, 2));
     check_ok(braid_exec_wait(exec));
     check_sums(&setup);
@@ -249,8 +249,8 @@ static void a_call_that_rests_keeps_the_rows_of_earlier_frames(void **state)
                      (braid_node_options){ AFTER(reader), USES(output, BRAID_READ_WRITE) });
     const braid_parameter_use uses[] = { { .node = reader, .target = BRAID_TARGET_ENABLED },
                                          { .node = last, .argument = 1 } };
-    const braid_param_rows rows[] = { { add_use(graph, "enables", uses[0]), enables, 2 },
-                                      { add_use(graph, "sum", uses[1]), sums, 2 } };
+    const braid_parameter_rows rows[] = { { add_use(graph, "enables", uses[0]), enables, 2 },
+                                          { add_use(graph, "sum", uses[1]), sums, 2 } };
     braid_exec *exec =
         own_exec(setup.device, graph, &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE });
     check_ok(braid_exec_launch_many(exec, NULL, 2, rows, 2));
@@ -385,7 +385,7 @@ static void large_copies_stay_outside(void **state)
     braid_graph *graph;
     memory = own_memory(setup.device, BRAID_MEMORY_DEVICE, 2 * BYTES);
     braid_exec *exec = make_moves(&setup, BRAID_ISLANDS_AUTO, memory, BYTES, &copy, &fill, &graph);
-    check_ok(braid_schedule_explain(braid_exec_schedule(exec), &copy, 1, text, sizeof(text)));
+    check_ok(braid_schedule_explain(braid_exec_get_schedule(exec), &copy, 1, text, sizeof(text)));
     assert_string_equal(text, "not in an island: it moves more than 64 KiB");
     memset(memory, 3, BYTES);
     run_frame(exec);
@@ -409,8 +409,8 @@ static bool fail_nth(braid_islands islands, const char *function, long nth)
     bool called = standin_calls(function) - before >= nth;
     fail_calls(NULL);
     if (status)
-        assert_non_null(strstr(braid_error_message(), function));
-    if (braid_exec_num_frames(exec) == 1) // else its end could not be recorded
+        assert_non_null(strstr(braid_error_get_message(), function));
+    if (braid_exec_get_num_launched(exec) == 1) // else its end could not be recorded
         run_frame(exec);
     check_ok(braid_exec_wait(exec));
     for (uint32_t i = 0; i < NUM_NODES; i++)

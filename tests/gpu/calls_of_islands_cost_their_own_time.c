@@ -38,7 +38,7 @@ static void measure(struct measured_graph *graph, braid_islands islands)
 {
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .islands = islands,
-                                         .profile = KEPT };
+                                         .frames_kept = KEPT };
     braid_exec *exec = own_exec(graph->frame.device, graph->made.graph, &options);
     check_ok(braid_exec_measure(exec, graph->made.graph, KEPT));
     destroy_now(exec);

@@ -73,7 +73,8 @@ static void count(void *user)
 static void make_exec(struct changed *changed, uint32_t num_frames)
 {
     const braid_host_call call = { .call = count, .user = &changed->num[0], .blocking = true };
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames = num_frames };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
+                                         .frames_in_flight = num_frames };
     braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(graph, &call, &changed->node));
     check_ok(braid_exec_create(changed->frame.device, graph, &options, &changed->frame.exec));
@@ -87,8 +88,8 @@ static void change_and_let_go(void *user)
     struct frame *frame = &changed->frame;
     check_ok(braid_exec_set(frame->exec, changed->node, BRAID_TARGET_USER, 0,
                             &(void *){ &changed->num[1] }));
-    check_ok(braid_stream_synchronize(frame->device, frame->stream));
-    changed->answer = braid_exec_wait_until(frame->exec, BRAID_LAST_FRAME, 0);
+    check_ok(braid_stream_wait(frame->device, frame->stream));
+    changed->answer = braid_exec_wait_for(frame->exec, BRAID_LAST_FRAME, 0);
     check_ok(braid_exec_set(frame->exec, changed->node, BRAID_TARGET_USER, 0,
                             &(void *){ &changed->num[2] }));
     changed->num_held = atomic_load(&num_held);
@@ -159,7 +160,7 @@ static void *wait_for_first(void *user)
     struct third *third = user;
     while (sem_wait(&third->has_begun))
         continue;
-    third->answer = braid_exec_wait_until(third->exec, 0, UINT64_MAX);
+    third->answer = braid_exec_wait_for(third->exec, 0, UINT64_MAX);
     sem_post(&third->goes_on);
     return NULL;
 }
@@ -176,7 +177,7 @@ static void that_who_waits_for_an_earlier_frame_lets_go_on(void **state)
     braid_graph *graph = own_graph();
     const braid_host_call call = { .call = wait_in_third, .user = &third, .blocking = true };
     check_ok(braid_graph_add_host_call(graph, &call, NULL));
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames = 2 };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames_in_flight = 2 };
     check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
     third.exec = frame.exec;
     for (int i = 0; i < 2; i++)

@@ -15,7 +15,7 @@ static bool notices;
 static braid_status wait_for_the_stream(braid_device *device, braid_stream *stream, void *user)
 {
     (void)user;
-    braid_status status = braid_stream_synchronize(device, stream);
+    braid_status status = braid_stream_wait(device, stream);
     return notices ? status : BRAID_OK;
 }
 
@@ -55,9 +55,9 @@ static void check_call(braid_queue_function *call)
     for (int i = 0; i < 2; i++) {
         notices = i == 0;
         check_fails(create(device, call, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED, "gemm");
-        assert_non_null(strstr(braid_error_message(), "cannot be captured"));
+        assert_non_null(strstr(braid_error_get_message(), "cannot be captured"));
         if (notices)
-            assert_non_null(strstr(braid_error_message(), "queue call returned"));
+            assert_non_null(strstr(braid_error_get_message(), "queue call returned"));
         check_ok(create(device, call, BRAID_MODE_AUTO, &exec));
         braid_exec_get_info(exec, &info);
         assert_int_equal(info.mode, BRAID_MODE_STREAMS);
@@ -110,7 +110,8 @@ static braid_status stage(braid_device *device, braid_stream *stream, void *user
         return braid_stream_copy(device, stream, &turns->heard, turns->words, sizeof(local));
     if (!turns->by_driver)
         return braid_stream_copy(device, stream, turns->words, &local, sizeof(local));
-    return cuMemcpyAsync(turns->words, &local, sizeof(local), braid_stream_handle(device, stream))
+    return cuMemcpyAsync(turns->words, &local, sizeof(local),
+                         braid_stream_get_handle(device, stream))
                ? BRAID_DEVICE_ERROR
                : BRAID_OK;
 }

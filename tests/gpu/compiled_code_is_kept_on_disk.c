@@ -63,7 +63,7 @@ static int run_kernel(const char *name, const char *source, unsigned wanted)
     if (braid_graph_add_kernel(graph, &launch, NULL) ||
         braid_exec_create(device, graph, NULL, &exec) || braid_exec_launch(exec, NULL) ||
         braid_exec_wait(exec)) {
-        fprintf(stderr, "%s\n", braid_error_message());
+        fprintf(stderr, "%s\n", braid_error_get_message());
         return 3;
     }
     memcpy(&found, memory, sizeof(found));
@@ -76,7 +76,7 @@ static int run_kernel(const char *name, const char *source, unsigned wanted)
 
 #define ENTRY(name) "extern \"C\" __global__ void " name "(unsigned *to) { *to = 0; }\n"
 
-static void print_message_of_log(void *user, braid_status status, const char *message)
+static void print_message_of_log(braid_status status, const char *message, void *user)
 {
     (void)user, (void)status;
     fprintf(stderr, "%s\n", message);

@@ -13,7 +13,7 @@ enum { NUM_FRAMES = 3 };
 
 static char logged[8192];
 
-static void take_log(void *user, braid_status status, const char *message)
+static void take_log(braid_status status, const char *message, void *user)
 {
     (void)user;
     (void)status;
@@ -54,7 +54,7 @@ static void destroy_exec(struct frame *frame, const char *rules)
     braid_exec_destroy(frame->exec);
     frame->exec = NULL;
     fail_calls(NULL);
-    assert_non_null(strstr(braid_error_message(), "'none'"));
+    assert_non_null(strstr(braid_error_get_message(), "'none'"));
 }
 
 static void fail_once(braid_exec_mode mode, const char *rules)
@@ -79,8 +79,7 @@ static void fail_for_good(braid_exec_mode mode, const char *rules)
     destroy_exec(&frame, rules);
     assert_non_null(strstr(logged, "can be neither recorded nor awaited"));
     assert_int_equal(read_stats(frame.device).events_leased, 0);
-    check_fails(braid_stream_synchronize(frame.device, frame.stream), BRAID_DEVICE_ERROR,
-                "failed before");
+    check_fails(braid_stream_wait(frame.device, frame.stream), BRAID_DEVICE_ERROR, "failed before");
     check_fails(frame_create_exec(&frame, mode), BRAID_DEVICE_ERROR, "failed before");
     frame_finish(&frame);
     assert_int_equal(standin_bad_accesses(), 0);
@@ -260,7 +259,7 @@ static void a_device_whose_default_stream_does_not_answer(void **state)
     atomic_int num_calls = 0;
     open_frame(&frame);
     check_ok(braid_stream_host_call(frame.device, NULL, count_late, &num_calls));
-    check_ok(braid_stream_synchronize(frame.device, NULL));
+    check_ok(braid_stream_wait(frame.device, NULL));
     fail_calls("cuStreamSynchronize:2+=999"); // the first is for the frame's stream
     logged[0] = '\0';
     frame_finish(&frame);
@@ -313,7 +312,7 @@ static void break_beside_a_call(bool is_blocking)
     (void)!braid_stream_fill(frame.device, NULL, frame.words, 1, 4, 1);
     braid_status status = BRAID_OK;
     while (!status)
-        status = braid_stream_synchronize(frame.device, NULL);
+        status = braid_stream_wait(frame.device, NULL);
     check_fails(status, BRAID_DEVICE_ERROR, "(700)");
     assert_true(standin_configure("BRAID_STANDIN_ASYNC", NULL));
     check_fails(braid_exec_wait(exec), BRAID_DEVICE_ERROR, "(700)");

@@ -82,7 +82,7 @@ static void find_only_stuck(braid_exec *exec, struct gate *gate)
     while (!atomic_load(&gate->is_entered))
         sched_yield();
     for (int i = 0; i < 200 && num != 1; i++) {
-        assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, SHORT_NS), BRAID_TIMEOUT);
+        assert_int_equal(braid_exec_wait_for(exec, BRAID_LAST_FRAME, SHORT_NS), BRAID_TIMEOUT);
         check_ok(braid_exec_get_running(exec, nodes, MOST_NODES, &num));
     }
     atomic_store(&gate->is_open, true);

@@ -11,7 +11,7 @@ enum { FRAMES = 3 };
 
 static char logged[8192];
 
-static void take_log(void *user, braid_status status, const char *message)
+static void take_log(braid_status status, const char *message, void *user)
 {
     (void)user;
     assert_int_equal(status, BRAID_NO_MEMORY);

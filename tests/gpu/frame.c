@@ -216,7 +216,7 @@ braid_status frame_read(struct frame *frame)
 {
     braid_status status = braid_stream_copy(frame->device, frame->stream, frame->read, frame->words,
                                             FRAME_WORDS * sizeof(uint32_t));
-    return status ? status : braid_stream_synchronize(frame->device, frame->stream);
+    return status ? status : braid_stream_wait(frame->device, frame->stream);
 }
 
 void frame_finish(struct frame *frame)

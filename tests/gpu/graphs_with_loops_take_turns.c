@@ -118,7 +118,7 @@ static void devices_on_one_gpu_wait_for_each_other(void **state)
         check_ok(braid_stream_create(devices[i], NULL, &streams[i]));
         check_ok(braid_exec_launch(execs[i], streams[i]));
     }
-    assert_int_equal(braid_exec_wait_until(execs[1], BRAID_LAST_FRAME, 50000000), BRAID_TIMEOUT);
+    assert_int_equal(braid_exec_wait_for(execs[1], BRAID_LAST_FRAME, 50000000), BRAID_TIMEOUT);
     set(words[0], 1);
     for (uint32_t i = 0; i < 2; i++) {
         check_ok(braid_exec_wait(execs[i]));
@@ -194,7 +194,7 @@ static void the_wait_without_an_event_may_fail(void **state)
         fail_calls("cuEventRecord:%d=%d,cuStreamSynchronize:1=%d", nth, UNKNOWN_ERROR,
                    UNKNOWN_ERROR);
         if (braid_exec_launch(exec, NULL))
-            is_named |= strstr(braid_error_message(), "cuStreamSynchronize") != NULL;
+            is_named |= strstr(braid_error_get_message(), "cuStreamSynchronize") != NULL;
         fail_calls(NULL);
         braid_exec_destroy(exec);
         braid_memory_free(device, BRAID_MEMORY_HOST, words);

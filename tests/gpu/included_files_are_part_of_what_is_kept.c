@@ -36,7 +36,7 @@ void braid_standin__Zthree(const unsigned grid[3], const unsigned block[3], unsi
 
 static char folder[100], cache[MOST_PATH], told[1024];
 
-static void note(void *user, braid_status status, const char *message)
+static void note(braid_status status, const char *message, void *user)
 {
     (void)user, (void)status;
     snprintf(told, sizeof(told), "%s", message);

@@ -178,7 +178,7 @@ static void fault(unsigned bad, braid_islands islands)
     (void)!braid_exec_launch(exec, NULL);
     check_fails(braid_exec_wait(exec), BRAID_DEVICE_ERROR,
                 is_whole ? "'chain 1, 3' (lane " : "'chain 1, 3' (island ");
-    printf("%s\n", braid_error_message());
+    printf("%s\n", braid_error_get_message());
     check_fails(braid_exec_wait(good), BRAID_DEVICE_ERROR,
                 is_whole ? "no node of its island was running"
                          : "no node of its islands was running");
@@ -249,7 +249,7 @@ static void keep_company(unsigned num_processes)
                            : braid_exec_launch(execs[i], streams[i]));
     }
     for (int i = 0; i < 3; i++)
-        check_ok(braid_stream_synchronize(device, streams[i]));
+        check_ok(braid_stream_wait(device, streams[i]));
     for (int i = 0; i < 3 * FRAMES * CHAIN; i++)
         expected = expected * 3 + 1;
     for (uint32_t i = 0; i < 2 * lanes; i++)

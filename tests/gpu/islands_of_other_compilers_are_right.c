@@ -186,7 +186,7 @@ static void fill(struct work *work)
                                        work->expected[lane][i], NUM * sizeof(float)));
         }
     }
-    check_ok(braid_stream_synchronize(work->device, work->stream));
+    check_ok(braid_stream_wait(work->device, work->stream));
 }
 
 // The kernel of Numba adds to the first number before or after it writes it.
@@ -197,7 +197,7 @@ static void check_results(const struct work *work)
             float got[NUM];
             check_ok(braid_stream_copy(work->device, work->stream, got, work->vectors[lane][i],
                                        sizeof(got)));
-            check_ok(braid_stream_synchronize(work->device, work->stream));
+            check_ok(braid_stream_wait(work->device, work->stream));
             for (int k = 1; k < NUM; k++) {
                 float wanted = work->expected[lane][i][k];
                 if (!(fabsf(got[k] - wanted) <= 1e-4f * fabsf(wanted)))
@@ -220,7 +220,7 @@ static void run(uint32_t lanes)
     braid_schedule_info plan;
     check_ok(braid_exec_create(work.device, work.graph, &options, &exec));
     braid_exec_get_info(exec, &info);
-    braid_schedule_get_info(braid_exec_schedule(exec), &plan);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &plan);
     assert_int_equal(info.num_island_nodes, LANES * STEPS);
     assert_int_equal(plan.num_lanes, lanes);
     fill(&work);

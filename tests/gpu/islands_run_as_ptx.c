@@ -202,7 +202,7 @@ static void kernels_by_themselves_start_early_and_are_timed(void **state)
     for (int timed = 0; timed < 2; timed++) {
         const braid_exec_options options = { .islands = BRAID_ISLANDS_NEVER,
                                              .mode = BRAID_MODE_GRAPH,
-                                             .profile = timed ? 2 : 0 };
+                                             .frames_kept = timed ? 2 : 0 };
         choose(&work, 5, 32, 2);
         work.one_kernel = true;
         make(&work);

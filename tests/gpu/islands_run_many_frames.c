@@ -231,7 +231,7 @@ static void each_frame_has_its_row(void **state)
         struct setup setup = set_up(lanes);
         assert_true(standin_configure("BRAID_STANDIN_SLOW_US", "2000"));
         check_ok(braid_exec_launch_many(setup.exec, NULL, 900,
-                                        &(braid_param_rows){ setup.value, rows, 900 }, 1));
+                                        &(braid_parameter_rows){ setup.value, rows, 900 }, 1));
         check_ok(braid_exec_wait(setup.exec));
         assert_in_range(num_launches, 2, 3);
         check_lists(&setup, rows, 900);
@@ -251,9 +251,9 @@ static void after_a_fault_the_running_nodes_are_named(void **state)
     atomic_store(&may_trap, true);
     check_fails(braid_exec_wait(setup.exec), BRAID_DEVICE_ERROR,
                 "; in its island these nodes were running: 4 'chain 1, 1' (lane ");
-    assert_null(strstr(braid_error_message(), "chain 0"));
-    assert_null(strstr(braid_error_message(), "chain 2"));
-    check_fails(braid_exec_wait_until(setup.exec, BRAID_LAST_FRAME, 0), BRAID_DEVICE_ERROR,
+    assert_null(strstr(braid_error_get_message(), "chain 0"));
+    assert_null(strstr(braid_error_get_message(), "chain 2"));
+    check_fails(braid_exec_wait_for(setup.exec, BRAID_LAST_FRAME, 0), BRAID_DEVICE_ERROR,
                 "'chain 1, 1' (lane ");
     check_fails(braid_exec_launch(setup.exec, NULL), BRAID_DEVICE_ERROR, "'chain 1, 1' (lane ");
     assert_int_equal(num_faults, 1);
@@ -287,7 +287,7 @@ static void a_launch_without_room_is_refused(void **state)
         fail_calls(rules[i]);
         check_ok(braid_exec_launch(setup.exec, NULL));
         if (i == 1)
-            check_ok(braid_exec_set_param(setup.exec, setup.value, &values[1]));
+            check_ok(braid_exec_set_parameter(setup.exec, setup.value, &values[1]));
         check_fails(braid_exec_launch(setup.exec, NULL), BRAID_DEVICE_ERROR,
                     "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE");
         check_ok(braid_exec_launch(setup.exec, NULL));

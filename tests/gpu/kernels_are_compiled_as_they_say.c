@@ -194,8 +194,8 @@ static void a_mistake_is_told_with_all_lines(void **state)
     add(&life, &kernel);
     check_fails(braid_exec_create(life.device, life.graph, NULL, &life.exec), BRAID_DEVICE_ERROR,
                 "compiling kernel 'broken' (cuda:0, --gpu-architecture=");
-    assert_null(strchr(braid_error_message(), '\n'));
-    const char *details = braid_error_details();
+    assert_null(strchr(braid_error_get_message(), '\n'));
+    const char *details = braid_error_get_details();
     for (int i = 1; i <= MISTAKES; i++) {
         snprintf(line, sizeof(line), "broken(%d): error: ", i);
         assert_non_null(strstr(details, line));
@@ -203,7 +203,7 @@ static void a_mistake_is_told_with_all_lines(void **state)
     }
     assert_true(strlen(details) > 1024);
     check_fails(braid_graph_create(NULL), BRAID_INVALID_ARGUMENT, "NULL");
-    assert_string_equal(braid_error_details(), "");
+    assert_string_equal(braid_error_get_details(), "");
     end(&life);
 }
 

@@ -126,8 +126,8 @@ static void check_fetched(const braid_kernel *kernel, uint64_t bytes, uint32_t b
 static void check_explained(const struct fixture *fixture, uint32_t node, const char *expected)
 {
     char text[256];
-    check_ok(braid_schedule_explain(braid_exec_schedule(fixture->exec), &fixture->nodes[node], 1,
-                                    text, sizeof(text)));
+    check_ok(braid_schedule_explain(braid_exec_get_schedule(fixture->exec), &fixture->nodes[node],
+                                    1, text, sizeof(text)));
     const char *found = strstr(text, "; fetches");
     assert_string_equal(found ? found : "", expected);
 }
@@ -188,8 +188,9 @@ static void explain_tells_of_kernels_that_do_not_start_early(void **state)
 static void kernels_of_a_graph_fetch(void **state)
 {
     (void)state;
-    const braid_exec_options graph = { .mode = BRAID_MODE_GRAPH }, three = { .frames = 3 };
-    const braid_exec_options timed = { .mode = BRAID_MODE_GRAPH, .profile = 2 };
+    const braid_exec_options graph = { .mode = BRAID_MODE_GRAPH },
+                             three = { .frames_in_flight = 3 };
+    const braid_exec_options timed = { .mode = BRAID_MODE_GRAPH, .frames_kept = 2 };
     check_fetched(&plain, BYTES, BLOCKS, graph, BYTES);
     check_fetched(&plain, BYTES, BLOCKS, timed, BYTES);
     check_fetched(&plain, BYTES, BLOCKS, three, BYTES);
@@ -236,7 +237,7 @@ static void what_a_node_writes_is_not_fetched(void **state)
                               .num_values = 4,
                               BRAID_ACCESSES({ last, BRAID_WRITE }) };
     check_ok(braid_graph_add_fill(fixture.graph, &fill, NULL));
-    assert_int_equal(make(&fixture, (braid_exec_options){ .frames = 2 }), CHAIN - 2);
+    assert_int_equal(make(&fixture, (braid_exec_options){ .frames_in_flight = 2 }), CHAIN - 2);
     assert_int_equal(run(&fixture), (CHAIN - 2) * BYTES);
     finish_standin();
 }
@@ -285,7 +286,7 @@ static void set(struct fixture *fixture, int node, char *weights)
 static void an_argument_that_is_set_is_not_fetched(void **state)
 {
     (void)state;
-    const braid_exec_options options[] = { { 0 }, { .frames = 3 }, { .profile = 2 } };
+    const braid_exec_options options[] = { { 0 }, { .frames_in_flight = 3 }, { .frames_kept = 2 } };
     for (int i = 0; i < 3; i++) {
         struct fixture fixture;
         open_fixture(&fixture, &plain, BYTES, BLOCKS);
@@ -309,7 +310,8 @@ static void inputs_of_a_disabled_node_are_not_fetched(void **state)
     for (uint32_t frames = 1; frames <= 3; frames += 2) {
         struct fixture fixture;
         open_fixture(&fixture, &plain, BYTES, BLOCKS);
-        make(&fixture, (braid_exec_options){ .mode = BRAID_MODE_GRAPH, .frames = frames });
+        make(&fixture,
+             (braid_exec_options){ .mode = BRAID_MODE_GRAPH, .frames_in_flight = frames });
         const braid_node last = fixture.nodes[CHAIN - 1];
         const uint32_t one = 1, none = 0;
         assert_int_equal(run(&fixture), 3 * BYTES);
@@ -339,7 +341,7 @@ static void inputs_of_a_node_that_rests_are_not_fetched(void **state)
                                                                .target = BRAID_TARGET_ENABLED }));
     make(&fixture, (braid_exec_options){ .mode = BRAID_MODE_GRAPH });
     assert_int_equal(run(&fixture), 3 * BYTES);
-    check_ok(braid_exec_set_param(fixture.exec, enabled, &none));
+    check_ok(braid_exec_set_parameter(fixture.exec, enabled, &none));
     assert_int_equal(run(&fixture), BYTES);
     finish_standin();
 }

@@ -81,7 +81,8 @@ static void check_modes(int32_t own, int32_t of_exec, int32_t of_stream, int exp
             reset_standin();
             check_ok(frame_open(&frame, "cuda"));
             launch(&frame, own,
-                   (braid_exec_options){ .mode = mode, .frames = frames, .priority = of_exec },
+                   (braid_exec_options){
+                       .mode = mode, .frames_in_flight = frames, .priority = of_exec },
                    of_stream, reason);
             assert_int_equal(num_seen, WIDTH);
             assert_int_equal(seen[0], expected_own);
@@ -176,7 +177,7 @@ static void kernels_that_a_graph_adds_have_the_execs(void **state)
         braid_exec *exec = own_exec(frame.device, graph,
                                     &(braid_exec_options){ .mode = BRAID_MODE_GRAPH,
                                                            .islands = BRAID_ISLANDS_NEVER,
-                                                           .profile = profile,
+                                                           .frames_kept = profile,
                                                            .priority = -2 });
         num_seen = 0;
         standin_watch_priorities(note_any_priority);
@@ -197,7 +198,7 @@ static int priority_of_stream;
 static braid_status look_at_stream(braid_device *device, braid_stream *stream, void *user)
 {
     (void)user;
-    return cuStreamGetPriority(braid_stream_handle(device, stream), &priority_of_stream)
+    return cuStreamGetPriority(braid_stream_get_handle(device, stream), &priority_of_stream)
                ? BRAID_DEVICE_ERROR
                : BRAID_OK;
 }

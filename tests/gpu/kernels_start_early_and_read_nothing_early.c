@@ -161,7 +161,7 @@ static long count_early_edges(uint32_t profile)
     braid_exec *exec = own_exec(device, graph,
                                 &(braid_exec_options){ .mode = BRAID_MODE_GRAPH,
                                                        .islands = BRAID_ISLANDS_NEVER,
-                                                       .profile = profile });
+                                                       .frames_kept = profile });
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(*word, 3);
@@ -266,7 +266,7 @@ static void a_programmatic_kernel_that_reads_its_grid_starts_in_order(void **sta
     finish_standin();
 }
 
-static void note(void *user, braid_status status, const char *message)
+static void note(braid_status status, const char *message, void *user)
 {
     assert_int_equal(status, BRAID_UNSUPPORTED);
     snprintf(user, 200, "%s", message);

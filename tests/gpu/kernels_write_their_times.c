@@ -54,7 +54,7 @@ static braid_status make_timed(struct timed *timed, const braid_kernel *kernel,
     check_ok(braid_graph_add_empty(
         timed->graph, &(braid_empty){ .node = { .after = timed->nodes + 2, .num_after = 1 } },
         &timed->nodes[3]));
-    const braid_exec_options options = { .mode = mode, .profile = kept };
+    const braid_exec_options options = { .mode = mode, .frames_kept = kept };
     return braid_exec_create(timed->frame.device, timed->graph, &options, &timed->exec);
 }
 
@@ -89,7 +89,7 @@ static void check_order(const struct timed *timed)
 {
     braid_timings timings;
     check_ok(braid_exec_get_timings(timed->exec, &timings));
-    assert_int_equal(timings.num_frames, kept);
+    assert_int_equal(timings.frames_kept, kept);
     assert_int_equal(timings.num_nodes, 4);
     for (int frame = 0; frame < kept; frame++) {
         const braid_interval *at = timings.intervals + frame * 4;
@@ -139,7 +139,7 @@ static struct {
     char last[512];
 } told;
 
-static void take_log(void *user, braid_status status, const char *message)
+static void take_log(braid_status status, const char *message, void *user)
 {
     (void)user, (void)status;
     snprintf(told.last, sizeof(told.last), "%s", message);
@@ -149,7 +149,7 @@ static void take_log(void *user, braid_status status, const char *message)
 // The log tells of a kernel once for all execs while it is loaded.
 static void check_told_once_a_load(struct timed *timed)
 {
-    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .profile = kept };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .frames_kept = kept };
     assert_int_equal(told.num, 1);
     assert_non_null(strstr(told.last, "timed around: kernel 'sum' cannot write its times: threads "
                                       "of it end while others meet at a barrier"));
@@ -207,7 +207,7 @@ static bool is_made_with_loads_refused(const char *rule)
     const braid_fill fill = { .to = timed.frame.words, .value_bytes = 4, .num_values = 1 };
     check_ok(braid_graph_add_fill(timed.graph, &fill, &timed.nodes[0]));
     fail_calls(rule);
-    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .profile = kept };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .frames_kept = kept };
     braid_status status = braid_exec_create(timed.frame.device, timed.graph, &options, &timed.exec);
     if (status)
         check_fails(status, BRAID_UNSUPPORTED, "keep no times");
@@ -239,7 +239,7 @@ static void calls_of_islands_are_timed_inside(void **state)
         const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                              .islands = ways[way],
                                              .plan = { .max_lanes = 4, .fixed_lanes = true },
-                                             .profile = kept };
+                                             .frames_kept = kept };
         check_ok(braid_exec_create(timed.frame.device, made.graph, &options, &timed.exec));
         braid_exec_info info;
         braid_exec_get_info(timed.exec, &info);
@@ -248,7 +248,7 @@ static void calls_of_islands_are_timed_inside(void **state)
         check_ok(braid_exec_wait(timed.exec));
         braid_timings timings;
         check_ok(braid_exec_get_timings(timed.exec, &timings));
-        assert_int_equal(timings.num_frames, kept);
+        assert_int_equal(timings.frames_kept, kept);
         uint64_t before = 0;
         for (int frame = 0; frame < kept; frame++) {
             uint64_t last = 0;

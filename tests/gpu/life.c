@@ -32,7 +32,7 @@ static void append(char *text, size_t size, const char *line)
     snprintf(text + used, size - used, "%s\n", line);
 }
 
-static void take_log(void *user, braid_status status, const char *message)
+static void take_log(braid_status status, const char *message, void *user)
 {
     struct life *life = user;
     (void)status;
@@ -63,7 +63,7 @@ bool life_note(struct life *life, braid_status status)
     if (status == BRAID_OK || status == BRAID_NOT_READY)
         return true;
     life->num_failed++;
-    append(life->returned, sizeof(life->returned), braid_error_message());
+    append(life->returned, sizeof(life->returned), braid_error_get_message());
     return false;
 }
 
@@ -95,13 +95,13 @@ static void use_events(struct world *world)
     note(world, braid_stream_host_call(device, world->frame.stream, count_host_call,
                                        &world->num_host_calls));
     recorded = note(world, braid_event_record(world->end, world->frame.stream)) && recorded;
-    note(world, braid_stream_wait(NULL, world->end));
+    note(world, braid_stream_follow(NULL, world->end));
     note(world, braid_stream_query(device, NULL));
     note(world, braid_event_query(world->end));
-    note(world, braid_event_synchronize(world->end));
-    note(world, braid_stream_synchronize(device, world->frame.stream));
+    note(world, braid_event_wait(world->end));
+    note(world, braid_stream_wait(device, world->frame.stream));
     if (recorded) // else it is refused, for the very same reason
-        note(world, braid_event_elapsed(world->start, world->end, &ns));
+        note(world, braid_event_get_elapsed(world->start, world->end, &ns));
 }
 
 static void fill_and_copy(struct world *world)
@@ -114,7 +114,7 @@ static void fill_and_copy(struct world *world)
     note(world, braid_stream_fill(device, stream, &words[1], 0x2222, 2, 2));
     note(world, braid_stream_fill(device, stream, &words[2], 0x33333333, 4, 1));
     note(world, braid_stream_copy(device, stream, read, words, 3 * sizeof(*read)));
-    note(world, braid_stream_synchronize(device, stream));
+    note(world, braid_stream_wait(device, stream));
     if (world->life->num_failed > before)
         return;
     assert_int_equal(read[0], 0x11111111);
@@ -339,7 +339,7 @@ static void run_execs(struct world *world)
     do_or_redo(world, run_wide);
     assert_int_equal(world->out[0], 5 + world->in[0] + 1);
     assert_int_equal(world->out[1], 2 * world->out[0] + 1);
-    note(world, braid_exec_wait_until(world->wide, BRAID_LAST_FRAME, 0));
+    note(world, braid_exec_wait_for(world->wide, BRAID_LAST_FRAME, 0));
     do_or_redo(world, create_overlapping);
     do_or_redo(world, run_overlapping);
     do_or_redo(world, create_timed);

@@ -111,7 +111,7 @@ braid_status life_create_changes(struct life_changes *changes, braid_exec_mode m
         status = fill_graph(changes, graph, nodes);
     if (!status)
         status = add_uses(changes, graph, nodes);
-    const braid_exec_options options = { .mode = mode, .frames = 2 };
+    const braid_exec_options options = { .mode = mode, .frames_in_flight = 2 };
     if (!status)
         status = braid_exec_create(changes->device, graph, &options, &changes->exec);
     braid_graph_destroy(graph);
@@ -130,7 +130,7 @@ static braid_status run(struct life_changes *changes, braid_stream *stream, uint
     if (!status)
         status = braid_stream_copy(device, stream, words, changes->words, sizeof(words));
     if (!status)
-        status = braid_stream_synchronize(device, stream);
+        status = braid_stream_wait(device, stream);
     if (status) {
         braid_status waited = braid_exec_wait(changes->exec);
         return waited ? waited : status;
@@ -157,7 +157,7 @@ static braid_status change_and_run(struct life_changes *changes, braid_stream *s
                                    struct values next)
 {
     uint32_t seen[5], calls;
-    check_ok(braid_exec_set_param(changes->exec, changes->parameter, &next));
+    check_ok(braid_exec_set_parameter(changes->exec, changes->parameter, &next));
     braid_status status = run(changes, stream, seen, &calls);
     if (!status)
         check_words(&next, changes->words, seen, calls);
@@ -181,7 +181,7 @@ braid_status life_run_changes(struct life_changes *changes, braid_stream *stream
     uint32_t *words = changes->words;
     const struct values first = { 5, 0, words, &changes->num_calls, 1 };
     struct values next = { 10, 1, words + 1, &changes->num_calls, 1 };
-    check_ok(braid_exec_set_param(changes->exec, changes->parameter, &first));
+    check_ok(braid_exec_set_parameter(changes->exec, changes->parameter, &first));
     braid_status status = change_and_run(changes, stream, next);
     next.enabled = 0;
     if (!status)

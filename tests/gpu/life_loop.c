@@ -95,7 +95,7 @@ braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct
 {
     braid_graph *graph = NULL;
     const braid_exec_options options = { .mode = mode, .black_box = true };
-    const braid_exec_options timed = { .mode = mode, .profile = 1 };
+    const braid_exec_options timed = { .mode = mode, .frames_kept = 1 };
     braid_status status = braid_graph_create(&graph);
     if (!status)
         status = fill_graph(graph, loop);

@@ -80,8 +80,8 @@ static braid_status create(braid_device *device, uint32_t *words, const braid_ex
     braid_graph *graph = NULL;
     braid_status status = braid_graph_create(&graph);
     if (!status)
-        status = fill_graph(graph, words, options->frames > 1);
-    if (!status && options->profile)
+        status = fill_graph(graph, words, options->frames_in_flight > 1);
+    if (!status && options->frames_kept)
         status = add_kernel(graph, words + 2);
     if (!status)
         status = braid_exec_create(device, graph, options, out_exec);
@@ -95,7 +95,7 @@ braid_status life_create_overlapping(braid_device *device, uint32_t *words, brai
     const braid_exec_options options = {
         .mode = mode,
         .plan = { .max_lanes = 2, .fixed_lanes = true },
-        .frames = 2,
+        .frames_in_flight = 2,
         .on_frame_end = note_end,
         .capture = true,
     };
@@ -108,7 +108,7 @@ braid_status life_create_timed(braid_device *device, uint32_t *words, braid_exec
     const braid_exec_options options = {
         .mode = mode,
         .plan = { .max_lanes = 2, .fixed_lanes = true },
-        .profile = 2,
+        .frames_kept = 2,
         .on_frame_end = note_end, // where frames do not overlap another wait is before it
     };
     return create(device, words, &options, out_exec);
@@ -121,7 +121,7 @@ braid_status life_run_overlapping(braid_exec *exec, braid_stream *stream)
         status = braid_exec_launch(exec, i < 2 ? stream : NULL);
     if (!status)
         status = braid_exec_wait(exec);
-    return status ? status : braid_exec_capture(exec, "/dev/null", NULL);
+    return status ? status : braid_exec_save_capture(exec, "/dev/null", NULL);
 }
 
 braid_status life_run_timed(braid_exec *exec, braid_stream *stream)

@@ -125,7 +125,8 @@ static braid_status make_exec(struct pair *pair)
     check_ok(braid_graph_create(&graph));
     fill_graph(pair, graph);
     const braid_exec_options options = { .mode = pair->life->mode,
-                                         .frames = pair->life->mode == BRAID_MODE_STREAMS ? 2 : 1 };
+                                         .frames_in_flight =
+                                             pair->life->mode == BRAID_MODE_STREAMS ? 2 : 1 };
     braid_status status = braid_exec_create(pair->group, graph, &options, &pair->exec);
     braid_graph_destroy(graph);
     return status;
@@ -173,7 +174,7 @@ static braid_status read_third(struct pair *pair)
 
 static braid_status synchronize(struct pair *pair)
 {
-    return braid_stream_synchronize(pair->devices[0], pair->stream);
+    return braid_stream_wait(pair->devices[0], pair->stream);
 }
 
 static void run(struct pair *pair)

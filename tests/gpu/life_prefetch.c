@@ -40,7 +40,7 @@ braid_status life_create_prefetch(braid_device *device, uint32_t *words, braid_e
 {
     braid_graph *graph = NULL;
     const braid_exec_options options = {
-        .mode = mode, .frames = 2, .capture = true, .islands = BRAID_ISLANDS_NEVER
+        .mode = mode, .frames_in_flight = 2, .capture = true, .islands = BRAID_ISLANDS_NEVER
     };
     braid_status status = BRAID_OK;
     if (!prefetch->inputs)
@@ -71,7 +71,7 @@ braid_status life_run_prefetch(struct life_prefetch *prefetch, uint32_t *words)
     }
     if (!status)
         status = braid_exec_wait(prefetch->exec);
-    return status ? status : braid_exec_capture(prefetch->exec, "/dev/null", NULL);
+    return status ? status : braid_exec_save_capture(prefetch->exec, "/dev/null", NULL);
 }
 
 void life_finish_prefetch(braid_device *device, struct life_prefetch *prefetch)

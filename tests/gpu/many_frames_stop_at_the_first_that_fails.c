@@ -29,7 +29,7 @@ void braid_standin_push(const unsigned grid[3], const unsigned block[3], unsigne
 static char told[1000];
 static unsigned num_told;
 
-static void remember(void *user, braid_status status, const char *message)
+static void remember(braid_status status, const char *message, void *user)
 {
     (void)user, (void)status;
     snprintf(told, sizeof(told), "%s", message);
@@ -79,7 +79,7 @@ static void check_mode(braid_exec_mode mode, const char *failure)
     open_pushes(&pushes, mode);
     braid_exec *exec = pushes.exec;
     const unsigned rows[FRAMES] = { 10, 11, 12, 13, 14 };
-    const braid_param_rows values = { pushes.value, rows, FRAMES };
+    const braid_parameter_rows values = { pushes.value, rows, FRAMES };
     num_told = 0;
     braid_log_set(remember, NULL);
     fail_calls(failure);
@@ -87,7 +87,7 @@ static void check_mode(braid_exec_mode mode, const char *failure)
                 "frame 2 of 5: ");
     braid_log_set(NULL, NULL);
     assert_int_equal(num_told, 1);
-    assert_string_equal(told, braid_error_message());
+    assert_string_equal(told, braid_error_get_message());
     reset_standin();
     check_ok(braid_exec_launch(exec, NULL)); // with the row of the frame that failed
     check_ok(braid_exec_launch_many(exec, NULL, 2, NULL, 0));
@@ -115,8 +115,8 @@ static void before_the_first_the_parameter_keeps_its_value(void **state)
     struct pushes pushes;
     open_pushes(&pushes, BRAID_MODE_STREAMS);
     const unsigned rows[2] = { 10, 11 }, own = 99;
-    const braid_param_rows values = { pushes.value, rows, 2 };
-    check_ok(braid_exec_set_param(pushes.exec, pushes.value, &own));
+    const braid_parameter_rows values = { pushes.value, rows, 2 };
+    check_ok(braid_exec_set_parameter(pushes.exec, pushes.value, &own));
     fail_calls("cuStreamIsCapturing:1=999");
     check_fails(braid_exec_launch_many(pushes.exec, NULL, 2, &values, 1), BRAID_DEVICE_ERROR,
                 "cuStreamIsCapturing");

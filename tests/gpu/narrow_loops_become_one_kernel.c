@@ -104,7 +104,7 @@ static void run(struct looped *looped)
     check_ok(braid_exec_launch(looped->exec, NULL));
     check_ok(braid_exec_wait(looped->exec));
     check_ok(braid_stream_copy(looped->device, NULL, looped->read, looped->memory, 4 * NUM_WORDS));
-    check_ok(braid_stream_synchronize(looped->device, NULL));
+    check_ok(braid_stream_wait(looped->device, NULL));
 }
 
 // How many loops the driver was given.
@@ -122,8 +122,8 @@ static void check_runs(struct looped *looped, uint64_t num_runs)
     assert_int_equal(step->timed_by, num_runs ? BRAID_TIMED_INSIDE : BRAID_TIMED_NOT);
     assert_true(step->time.least_ns <= step->mean_ns && step->mean_ns <= step->time.most_ns);
     if (!looped->around.graph) {
-        assert_int_equal(timings.nodes[looped->loop.index].num_runs, timings.num_frames);
-        assert_true(timings.nodes[looped->loop.index].mean_ns * timings.num_frames >=
+        assert_int_equal(timings.nodes[looped->loop.index].num_runs, timings.frames_kept);
+        assert_true(timings.nodes[looped->loop.index].mean_ns * timings.frames_kept >=
                     step->mean_ns * num_runs);
     }
 }
@@ -142,7 +142,7 @@ static braid_exec_info run_shape(const struct shape *shape, uint64_t iterations)
         assert_int_equal(looped.read[0], 0);
         for (uint32_t i = 0; i < shape->num_steps; i++)
             assert_int_equal(looped.read[3 + i], iterations);
-        if (shape->options.profile)
+        if (shape->options.frames_kept)
             check_runs(&looped, (uint64_t)(frame + 1) * iterations);
     }
     finish_standin();
@@ -153,7 +153,7 @@ static braid_exec_info run_shape(const struct shape *shape, uint64_t iterations)
 static braid_exec_info check_shape(struct shape shape, uint64_t iterations)
 {
     braid_exec_info info = run_shape(&shape, iterations);
-    shape.options.profile = 2;
+    shape.options.frames_kept = 2;
     braid_exec_info timed = run_shape(&shape, iterations);
     assert_int_equal(timed.num_islands, info.num_islands);
     assert_int_equal(timed.num_island_nodes, info.num_island_nodes);
@@ -250,7 +250,7 @@ static void nodes_and_bounds_inside_change(void **state)
 static void disabled_nodes_inside_have_no_runs(void **state)
 {
     (void)state;
-    const struct shape shape = { .num_steps = 2, .grid = 1, .begin = 3, .options.profile = 1 };
+    const struct shape shape = { .num_steps = 2, .grid = 1, .begin = 3, .options.frames_kept = 1 };
     struct looped looped = make(&shape);
     const bool off = false, on = true;
     check_iterations(&looped, 3);
@@ -279,8 +279,8 @@ static void never_if_nobody_wants_islands(void **state)
 static void check_reason(const struct looped *looped, braid_node node, const char *reason)
 {
     char text[200];
-    check_ok(
-        braid_schedule_explain(braid_exec_schedule(looped->exec), &node, 1, text, sizeof(text)));
+    check_ok(braid_schedule_explain(braid_exec_get_schedule(looped->exec), &node, 1, text,
+                                    sizeof(text)));
     assert_string_equal(text, reason);
 }
 

@@ -59,7 +59,7 @@ static void open_looped(struct looped *looped, braid_exec_mode mode)
     fill_graph(looped);
     const braid_exec_options options = { .mode = mode,
                                          .islands = BRAID_ISLANDS_NEVER,
-                                         .profile = kept };
+                                         .frames_kept = kept };
     check_ok(braid_exec_create(looped->frame.device, looped->graph, &options, &looped->exec));
 }
 

@@ -47,7 +47,7 @@ static void open_changed(struct changed *changed, uint32_t num_frames)
         const braid_parameter_use use = { .node = nodes[i], .target = BRAID_TARGET_USER };
         check_ok(braid_graph_use_parameter(graph, changed->parameter, &use));
     }
-    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .frames = num_frames };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .frames_in_flight = num_frames };
     check_ok(braid_exec_create(changed->device, graph, &options, &changed->exec));
 }
 
@@ -60,24 +60,24 @@ static void set(const struct changed *changed, int value)
 {
     const void *const pointer = &changed->values[value];
     fail_by("cuGraphExecHostNodeSetParams:1+=999"); // which nobody calls here
-    check_ok(braid_exec_set_param(changed->exec, changed->parameter, &pointer));
+    check_ok(braid_exec_set_parameter(changed->exec, changed->parameter, &pointer));
     fail_by(NULL);
 }
 
 static void check_refused(struct changed *changed, const char *rule, const char *node)
 {
-    uint64_t num_frames = braid_exec_num_frames(changed->exec);
+    uint64_t num_frames = braid_exec_get_num_launched(changed->exec);
     int num_run = changed->num_run;
     fail_by(rule);
     for (int i = 0; i < 2; i++) {
         check_fails(braid_exec_launch(changed->exec, NULL), BRAID_DEVICE_ERROR,
                     "cuGraphExecHostNodeSetParams");
         if (i == 0)
-            assert_non_null(strstr(braid_error_message(), node));
+            assert_non_null(strstr(braid_error_get_message(), node));
     }
     fail_by(NULL);
     check_ok(braid_exec_wait(changed->exec));
-    assert_int_equal(braid_exec_num_frames(changed->exec), num_frames);
+    assert_int_equal(braid_exec_get_num_launched(changed->exec), num_frames);
     assert_int_equal(changed->num_run, num_run);
 }
 
@@ -166,7 +166,7 @@ static void open_scratched(struct scratched *scratched, uint32_t num_frames)
 {
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .islands = BRAID_ISLANDS_NEVER,
-                                         .frames = num_frames };
+                                         .frames_in_flight = num_frames };
     struct frame *frame = &scratched->frame;
     braid_node *nodes = scratched->nodes;
     reset_standin();
@@ -240,7 +240,7 @@ static void check_growth(uint32_t num_frames, const char *rule, int own)
     while (num_launched < 4 && !braid_exec_launch(exec, scratched.frame.stream))
         num_launched++;
     assert_true(num_launched < num_frames);
-    assert_non_null(strstr(braid_error_message(), "cuGraphExecKernelNodeSetParams"));
+    assert_non_null(strstr(braid_error_get_message(), "cuGraphExecKernelNodeSetParams"));
     fail_by(NULL);
     assert_int_equal(memory_bytes(exec),
                      scratched.memory_bytes + (uint64_t)num_frames * (4096 - 256));
@@ -288,7 +288,7 @@ static void open_toggled(struct toggled *toggled, uint32_t num_frames)
 {
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .islands = BRAID_ISLANDS_NEVER,
-                                         .frames = num_frames };
+                                         .frames_in_flight = num_frames };
     struct frame *frame = &toggled->frame;
     reset_standin();
     check_ok(frame_open(frame, "cuda"));

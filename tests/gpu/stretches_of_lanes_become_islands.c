@@ -32,16 +32,16 @@ static braid_exec_info run_random(struct island_graph *made, braid_exec_options 
     assert_true(standin_configure("BRAID_STANDIN_SEED", text));
     island_graph_make(made, device);
     braid_exec *exec = own_exec(device, made->graph, &options);
-    check_ok(braid_schedule_verify(braid_exec_schedule(exec), made->graph));
+    check_ok(braid_schedule_verify(braid_exec_get_schedule(exec), made->graph));
     // On the default stream they would not overlap.
-    braid_stream *stream = options.frames > 1 ? own_stream(device) : NULL;
+    braid_stream *stream = options.frames_in_flight > 1 ? own_stream(device) : NULL;
     for (int frame = 0; frame < FRAMES; frame++)
         check_ok(braid_exec_launch(exec, stream));
     check_ok(braid_exec_wait(exec));
     island_graph_check(made, FRAMES);
     braid_exec_info info = info_of(exec);
     braid_schedule_info plan;
-    braid_schedule_get_info(braid_exec_schedule(exec), &plan);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &plan);
     num_lanes = plan.num_lanes;
     finish_standin();
     return info;
@@ -54,7 +54,7 @@ static void run_many(bool overlap)
     for (unsigned seed = 1; seed <= 20; seed++) {
         struct island_graph made = { .seed = seed, .has_outsiders = true, .has_accesses = overlap };
         const braid_exec_options options = { .islands = BRAID_ISLANDS_ALWAYS,
-                                             .frames = overlap ? 2 + seed % 2 : 0,
+                                             .frames_in_flight = overlap ? 2 + seed % 2 : 0,
                                              .plan = { .max_lanes = 1 + seed % 3,
                                                        .fixed_lanes = true } };
         braid_exec_info info = run_random(&made, options, seed);
@@ -151,7 +151,7 @@ static void the_plan_says_what_is_inside_and_why_not(void **state)
     braid_placement placement;
     island_chain_make(&chain, &island_outsider);
     check_ok(braid_exec_create(chain.device, chain.graph, &all, &exec));
-    const braid_schedule *schedule = braid_exec_schedule(exec);
+    const braid_schedule *schedule = braid_exec_get_schedule(exec);
     assert_int_equal(info_of(exec).num_islands, 2);
     check_text(schedule, chain.nodes[1], "in island 0, call 2 of 2, from 'link a' to 'link b'");
     check_text(schedule, chain.nodes[2], "not in an island: it reads '%gridid'");
@@ -162,7 +162,7 @@ static void the_plan_says_what_is_inside_and_why_not(void **state)
     braid_exec_destroy(exec);
     check_ok(braid_exec_create(chain.device, chain.graph,
                                &(braid_exec_options){ .islands = BRAID_ISLANDS_NEVER }, &exec));
-    check_text(braid_exec_schedule(exec), chain.nodes[1],
+    check_text(braid_exec_get_schedule(exec), chain.nodes[1],
                "not in an island: there are none on what it was planned for");
     braid_exec_destroy(exec);
 }
@@ -180,11 +180,11 @@ static void what_a_parameter_disables_stays_outside(void **state)
         &(braid_parameter_use){ .node = chain.nodes[2], .target = BRAID_TARGET_ENABLED }));
     braid_exec *exec = own_exec(chain.device, chain.graph, &all);
     assert_int_equal(info_of(exec).num_islands, 2);
-    check_text(braid_exec_schedule(exec), chain.nodes[2],
+    check_text(braid_exec_get_schedule(exec), chain.nodes[2],
                "not in an island: a parameter changes its grid or disables it; "
                "changed by steps: enabled");
     for (uint32_t frame = 0; frame < 6; frame++) {
-        check_ok(braid_exec_set_param(exec, steps, &(uint32_t){ frame % 3 == 0 }));
+        check_ok(braid_exec_set_parameter(exec, steps, &(uint32_t){ frame % 3 == 0 }));
         check_ok(braid_exec_launch(exec, NULL));
     }
     check_ok(braid_exec_wait(exec));
@@ -256,7 +256,7 @@ static void a_given_schedule_keeps_its_lanes(void **state)
     braid_exec *exec =
         own_exec(chain.device, chain.graph, &(braid_exec_options){ .schedule = schedule });
     braid_schedule_get_info(schedule, &given);
-    braid_schedule_get_info(braid_exec_schedule(exec), &used);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &used);
     assert_int_equal(given.num_islands, 0);
     assert_int_equal(used.num_islands, 1);
     assert_int_equal(used.num_lanes, given.num_lanes);
@@ -305,7 +305,7 @@ static void check_fault(const char *expected, uint32_t num_in_flight)
 {
     struct island_chain chain;
     braid_exec_options options = all;
-    options.frames = num_in_flight;
+    options.frames_in_flight = num_in_flight;
     island_chain_make(&chain, &island_outsider);
     braid_exec *exec = own_exec(chain.device, chain.graph, &options);
     check_ok(braid_exec_launch_many(exec, NULL, 3, NULL, 0));

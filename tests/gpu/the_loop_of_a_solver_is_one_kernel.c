@@ -241,7 +241,7 @@ static void check_running(const struct solver *solver)
     for (int i = 0; i < 1000 && !node.iteration; i++) {
         size_t num;
         check_ok(braid_exec_get_running(solver->exec, &node, 1, &num));
-        assert_int_equal(braid_exec_wait_until(solver->exec, BRAID_LAST_FRAME, 1000000),
+        assert_int_equal(braid_exec_wait_for(solver->exec, BRAID_LAST_FRAME, 1000000),
                          BRAID_TIMEOUT);
     }
     assert_true(node.iteration > 0);

@@ -91,8 +91,8 @@ static void frames_and_nodes_have_names(void **state)
     destroy_now(exec);
     if (strcmp(backend, "hip") != 0) // which has no driver graphs
         check_graph(device, graph);
-    exec =
-        own_exec(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS, .frames = 2 });
+    exec = own_exec(device, graph,
+                    &(braid_exec_options){ .mode = BRAID_MODE_STREAMS, .frames_in_flight = 2 });
     check_ok(braid_exec_launch(exec, NULL));
     check_heard("braid frame(clear()mark())");
     destroy_owned();

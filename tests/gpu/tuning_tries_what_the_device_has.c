@@ -16,7 +16,7 @@ struct tried {
     int num, num_not_early, num_without_islands, num_whole, num_blind;
 };
 
-static void note(void *user, const braid_tune_trial *trial)
+static void note(const braid_tune_trial *trial, void *user)
 {
     struct tried *tried = user;
     const braid_exec_options *way = trial->way;
@@ -40,7 +40,7 @@ static braid_status tune(braid_device *device, braid_graph *graph, struct tried 
         .budget_ns = 1, .max_lanes = 2, .keep_costs = true, .report = note, .user = tried
     };
     braid_exec_options way;
-    return braid_exec_tune(device, graph, &options, &way);
+    return braid_graph_tune(graph, device, &options, &way);
 }
 
 static braid_graph *make_chain(const struct frame *frame)
@@ -107,11 +107,11 @@ static void wide_kernels_are_no_island_by_themselves(void **state)
     assert_false(is_one_island(device, made.graph));
     braid_schedule_info nodes, whole;
     check_ok(braid_exec_create(device, made.graph, NULL, &exec));
-    braid_schedule_get_info(braid_exec_schedule(exec), &nodes);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &nodes);
     braid_exec_destroy(exec);
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE };
     check_ok(braid_exec_create(device, made.graph, &options, &exec));
-    braid_schedule_get_info(braid_exec_schedule(exec), &whole);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &whole);
     braid_exec_destroy(exec);
     assert_true(whole.expected_ns > nodes.expected_ns * 3 / 2);
 }
@@ -120,13 +120,13 @@ static uint64_t measured_cost(const struct frame *frame, braid_graph *graph, con
 {
     braid_schedule *schedule;
     braid_placement placement;
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .profile = 3 };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames_kept = 3 };
     assert_true(standin_configure("BRAID_STANDIN_CLOCK_NS", clock_ns));
     braid_exec *exec = own_exec(frame->device, graph, &options);
     check_ok(braid_exec_measure(exec, graph, 0));
     destroy_now(exec);
     check_ok(braid_schedule_create(graph, NULL, &schedule));
-    check_ok(braid_schedule_get_placement(schedule, braid_graph_node(graph, 1), &placement));
+    check_ok(braid_schedule_get_placement(schedule, braid_graph_get_node(graph, 1), &placement));
     braid_schedule_destroy(schedule);
     return placement.end_ns - placement.start_ns;
 }

@@ -115,8 +115,8 @@ static void memory_of_execs_that_went_is_used_again(void **state)
     (void)state;
     static const braid_exec_options ways[] = {
         { .islands = BRAID_ISLANDS_WHOLE },
-        { .islands = BRAID_ISLANDS_WHOLE, .profile = 4 },
-        { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER, .profile = 4 },
+        { .islands = BRAID_ISLANDS_WHOLE, .frames_kept = 4 },
+        { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER, .frames_kept = 4 },
     };
     braid_device *device = own_device("cuda");
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)

@@ -76,7 +76,7 @@ static void run(braid_exec_mode mode)
         skip_because("there is no device that runs real kernels");
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, sizeof(begun), &latest));
     check_ok(braid_stream_copy(device, NULL, latest, begun, sizeof(begun)));
-    check_ok(braid_stream_synchronize(device, NULL));
+    check_ok(braid_stream_wait(device, NULL));
     braid_graph *graph = make_graph(latest);
     const braid_exec_options options = { .mode = mode,
                                          .islands = BRAID_ISLANDS_NEVER,
@@ -85,7 +85,7 @@ static void run(braid_exec_mode mode)
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     check_ok(braid_stream_copy(device, NULL, begun, latest, sizeof(begun)));
-    check_ok(braid_stream_synchronize(device, NULL));
+    check_ok(braid_stream_wait(device, NULL));
     assert_true(begun[DELAY] < begun[URGENT]);
     assert_true(begun[URGENT] < begun[WIDE]);
     braid_exec_destroy(exec);

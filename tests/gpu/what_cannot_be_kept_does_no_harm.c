@@ -20,7 +20,7 @@ static char folder[100];
 static int num_told;
 static char told[512];
 
-static void note(void *user, braid_status status, const char *message)
+static void note(braid_status status, const char *message, void *user)
 {
     (void)user;
     assert_int_equal(status, BRAID_IO_ERROR);

@@ -255,12 +255,12 @@ static void add_random_node(braid_graph *graph, struct random *random,
                                         .num_modes = 5 };
     struct random_choice choice;
     random_choose(random, &shape, NULL, 0, resources, &choice);
-    uint32_t num_nodes = (uint32_t)braid_graph_num_nodes(graph);
+    uint32_t num_nodes = (uint32_t)braid_graph_get_num_nodes(graph);
     braid_empty empty = { choice.options };
     // A prelude now and then, of any main node so far: it stands where that node stands.
     if (num_nodes && random_chance(random, 25)) {
         uint32_t main = graph_nodes(graph)[random_below(random, num_nodes)].main;
-        braid_node handle = braid_graph_node(graph, main);
+        braid_node handle = braid_graph_get_node(graph, main);
         if (random_chance(random, 50))
             empty.node.prelude_of = handle;
         else

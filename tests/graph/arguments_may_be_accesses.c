@@ -124,7 +124,7 @@ static void mistakes_are_those_of_the_argument(void **state)
             braid_graph_add_kernel(
                 s.graph, &(braid_kernel_node){ .kernel = &one, BRAID_ARGS(wrong[i].arg) }, NULL),
             BRAID_INVALID_ARGUMENT, wrong[i].message);
-    assert_int_equal(braid_graph_num_nodes(s.graph), 0);
+    assert_int_equal(braid_graph_get_num_nodes(s.graph), 0);
     braid_graph_destroy(s.graph);
     braid_graph_destroy(other.graph);
 }

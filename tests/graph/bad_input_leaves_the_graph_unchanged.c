@@ -132,7 +132,7 @@ static void unknown_nodes_in_after_are_refused(void **state)
 {
     struct world *world = *state;
     braid_node unknown = { world->load.index + 1000, world->load.graph };
-    braid_node next = { (uint32_t)braid_graph_num_nodes(world->graph), world->load.graph };
+    braid_node next = { (uint32_t)braid_graph_get_num_nodes(world->graph), world->load.graph };
     braid_node none = { 0 };
     braid_node bad[] = { unknown, next, none, world->foreign_node };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -222,10 +222,10 @@ static void kernels_without_what_they_need_are_refused(void **state)
     braid_arg vast[] = { { memory, (size_t)INT32_MAX + 1 } };
     check_refused_launch(world,
                          &(braid_kernel_node){ .kernel = &kernel, .args = vast, .num_args = 1 });
-    assert_non_null(strstr(braid_error_message(), "argument 0 of 2147483648 bytes"));
+    assert_non_null(strstr(braid_error_get_message(), "argument 0 of 2147483648 bytes"));
     check_refused_launch(
         world, &(braid_kernel_node){ .kernel = &kernel, .args = no_bytes, .num_args = UINT32_MAX });
-    assert_non_null(strstr(braid_error_message(), "too many arguments"));
+    assert_non_null(strstr(braid_error_get_message(), "too many arguments"));
 }
 
 static void grids_that_overflow_are_refused(void **state)
@@ -393,18 +393,18 @@ static void the_graph_can_be_added_to_after_a_refusal(void **state)
     size_t num_edges = world->graph->edges.num;
     braid_node node;
     check_ok(braid_graph_add_kernel(world->graph, &bad, &node));
-    assert_string_equal(braid_graph_node_name(world->graph, node), "victim");
+    assert_string_equal(braid_graph_get_node_name(world->graph, node), "victim");
     assert_int_equal(world->graph->edges.num, num_edges + 1);
 }
 
 static void unknown_indices_are_no_node(void **state)
 {
     struct world *world = *state;
-    braid_node none = braid_graph_node(world->graph, braid_graph_num_nodes(world->graph));
+    braid_node none = braid_graph_get_node(world->graph, braid_graph_get_num_nodes(world->graph));
     assert_int_equal(none.index, 0);
     assert_int_equal(none.graph, 0);
-    assert_string_equal(braid_graph_node_name(world->graph, none), "");
-    assert_string_equal(braid_graph_node_name(world->graph, world->foreign_node), "");
+    assert_string_equal(braid_graph_get_node_name(world->graph, none), "");
+    assert_string_equal(braid_graph_get_node_name(world->graph, world->foreign_node), "");
 }
 
 static void a_message_is_one_line_whatever_the_name(void **state)
@@ -412,7 +412,7 @@ static void a_message_is_one_line_whatever_the_name(void **state)
     struct world *world = *state;
     const braid_fill fill = { .node.name = "two\nlines\tand\x1b[1m" };
     assert_int_equal(braid_graph_add_fill(world->graph, &fill, NULL), BRAID_INVALID_ARGUMENT);
-    assert_string_equal(braid_error_message(), "node 'two lines and [1m': .to is NULL");
+    assert_string_equal(braid_error_get_message(), "node 'two lines and [1m': .to is NULL");
 }
 
 int main(void)

@@ -57,12 +57,12 @@ static void plan_works(const struct world *world)
 
 static void refuses(const struct world *world, braid_if branch, const char *why)
 {
-    size_t num = braid_graph_num_nodes(world->graph);
+    size_t num = braid_graph_get_num_nodes(world->graph);
     branch.node.name = "choose";
     check_fails(braid_graph_begin_if(world->graph, &branch, NULL), BRAID_INVALID_ARGUMENT,
                 "branch 'choose'");
-    assert_non_null(strstr(braid_error_message(), why));
-    assert_int_equal(braid_graph_num_nodes(world->graph), num);
+    assert_non_null(strstr(braid_error_get_message(), why));
+    assert_int_equal(braid_graph_get_num_nodes(world->graph), num);
     check_fails(braid_graph_end(world->graph), BRAID_INVALID_ARGUMENT, "is open");
 }
 

@@ -67,7 +67,7 @@ char *graph_state(const braid_graph *graph)
     FILE *file = open_memstream(&text, &size);
     assert_non_null(file);
     fprintf(file, "version %llu, %zu nodes, %zu edges, %zu accesses, %zu resources, ",
-            (unsigned long long)graph->version, braid_graph_num_nodes(graph), graph->edges.num,
+            (unsigned long long)graph->version, braid_graph_get_num_nodes(graph), graph->edges.num,
             graph->accesses.num, graph->resources.num);
     fprintf(file, "%zu kernels, %zu works, %zu + %zu args, %zu addresses\n", graph->kernels.num,
             graph->works.num, graph->arg_sizes.num, graph->arg_bytes.num, graph->addresses.num);

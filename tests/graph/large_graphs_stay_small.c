@@ -27,7 +27,7 @@ static void build(braid_graph *graph)
         braid_node after[edges_a_node];
         uint32_t num_after = i ? edges_a_node : 0;
         for (uint32_t k = 0; k < num_after; k++)
-            after[k] = braid_graph_node(graph, random_below(&random, i));
+            after[k] = braid_graph_get_node(graph, random_below(&random, i));
         braid_kernel_node launch = { .kernel = &kernel,
                                      .grid = { 64, 1, 1 },
                                      .block = { 32, 1, 1 },
@@ -58,7 +58,7 @@ static size_t bytes_of(const braid_graph *graph)
 
 static void check_size(const braid_graph *graph)
 {
-    assert_int_equal(braid_graph_num_nodes(graph), num_nodes);
+    assert_int_equal(braid_graph_get_num_nodes(graph), num_nodes);
     assert_int_equal(graph->edges.num, (num_nodes - 1) * edges_a_node);
     size_t beside = graph->edges.capacity * sizeof(struct graph_edge) + graph->arg_bytes.capacity;
     size_t bytes = bytes_of(graph);

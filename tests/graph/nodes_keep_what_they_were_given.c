@@ -56,10 +56,10 @@ static void nodes_are_counted_from_0_in_the_order_of_adding(void **state)
         check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, &node));
         assert_int_equal(node.index, i);
         assert_int_not_equal(node.graph, 0);
-        braid_node again = braid_graph_node(graph, i);
+        braid_node again = braid_graph_get_node(graph, i);
         assert_memory_equal(&again, &node, sizeof(node));
     }
-    assert_int_equal(braid_graph_num_nodes(graph), 100);
+    assert_int_equal(braid_graph_get_num_nodes(graph), 100);
 }
 
 static void a_node_without_a_name_is_called_by_its_kernel_or_kind(void **state)
@@ -67,19 +67,19 @@ static void a_node_without_a_name_is_called_by_its_kernel_or_kind(void **state)
     braid_graph *graph = *state;
     braid_node node;
     check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &blur }, &node));
-    assert_string_equal(braid_graph_node_name(graph, node), "blur");
+    assert_string_equal(braid_graph_get_node_name(graph, node), "blur");
     check_ok(braid_graph_add_copy(
         graph, &(braid_copy){ .to = memory, .from = memory + 8, .bytes = 8 }, &node));
-    assert_string_equal(braid_graph_node_name(graph, node), "copy");
+    assert_string_equal(braid_graph_get_node_name(graph, node), "copy");
     check_ok(braid_graph_add_fill(graph, &(braid_fill){ .to = memory, .num_values = 1 }, &node));
-    assert_string_equal(braid_graph_node_name(graph, node), "fill");
+    assert_string_equal(braid_graph_get_node_name(graph, node), "fill");
     check_ok(braid_graph_add_host_call(graph, &(braid_host_call){ .call = host }, &node));
-    assert_true(strlen(braid_graph_node_name(graph, node)) > 0);
+    assert_true(strlen(braid_graph_get_node_name(graph, node)) > 0);
     check_ok(
         braid_graph_add_queue_call(graph, &(braid_queue_call){ .call = queue_nothing }, &node));
-    assert_true(strlen(braid_graph_node_name(graph, node)) > 0);
+    assert_true(strlen(braid_graph_get_node_name(graph, node)) > 0);
     check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, &node));
-    assert_string_equal(braid_graph_node_name(graph, node), "empty");
+    assert_string_equal(braid_graph_get_node_name(graph, node), "empty");
 }
 
 static void names_and_arguments_are_copied(void **state)
@@ -96,7 +96,7 @@ static void names_and_arguments_are_copied(void **state)
     strcpy(name, "later");
     value = 0;
     radius = 0;
-    assert_string_equal(braid_graph_node_name(graph, node), "first");
+    assert_string_equal(braid_graph_get_node_name(graph, node), "first");
     const struct graph_kernel *kernel = kernel_of(graph, node);
     assert_int_equal(kernel->num_args, 2);
     uint32_t bytes;
@@ -121,7 +121,7 @@ static void arguments_are_aligned_to_16_bytes(void **state)
     }
     for (uint32_t i = 0; i < 50; i++)
         for (uint32_t k = 0; k < 3; k++) {
-            const struct graph_kernel *kernel = kernel_of(graph, braid_graph_node(graph, i));
+            const struct graph_kernel *kernel = kernel_of(graph, braid_graph_get_node(graph, i));
             uint32_t bytes;
             const void *data = braid_graph_arg(graph, kernel, k, &bytes);
             assert_int_equal((uintptr_t)data % 16, 0);
@@ -196,7 +196,7 @@ static void handles_stay_valid_while_the_graph_grows(void **state)
                               BRAID_ACCESSES({ list, BRAID_READ }, { other, BRAID_WRITE }) };
         check_ok(braid_graph_add_empty(graph, &empty, NULL));
     }
-    assert_string_equal(braid_graph_node_name(graph, first), "first");
+    assert_string_equal(braid_graph_get_node_name(graph, first), "first");
 }
 
 static void graphs_have_handles_of_their_own(void **state)
@@ -235,16 +235,16 @@ static void a_name_stays_where_it_is_while_the_graph_grows(void **state)
     const braid_empty first = { .node.name = "the first of many" };
     braid_node node;
     check_ok(braid_graph_add_empty(graph, &first, &node));
-    const char *name = braid_graph_node_name(graph, node);
+    const char *name = braid_graph_get_node_name(graph, node);
     // Each further node takes its name from the graph itself; resources are named there as well.
     for (int i = 0; i < 20000; i++) {
         const braid_empty copy = { .node.name = name };
         braid_resource list;
         check_ok(braid_graph_add_empty(graph, &copy, &node));
         check_ok(braid_graph_add_resource(graph, name, &list));
-        assert_string_equal(braid_graph_node_name(graph, node), "the first of many");
+        assert_string_equal(braid_graph_get_node_name(graph, node), "the first of many");
     }
-    assert_ptr_equal(braid_graph_node_name(graph, braid_graph_node(graph, 0)), name);
+    assert_ptr_equal(braid_graph_get_node_name(graph, braid_graph_get_node(graph, 0)), name);
     assert_string_equal(name, "the first of many");
 }
 
@@ -259,7 +259,7 @@ static void a_name_may_be_long(void **state)
         braid_node node;
         const braid_empty empty = { .node.name = name + 1000000 - lengths[i] };
         check_ok(braid_graph_add_empty(graph, &empty, &node));
-        assert_int_equal(strlen(braid_graph_node_name(graph, node)), lengths[i]);
+        assert_int_equal(strlen(braid_graph_get_node_name(graph, node)), lengths[i]);
     }
     free(name);
 }

@@ -37,10 +37,10 @@ static void other_counts_and_sizes_are_refused(void **state)
     check_fails(braid_graph_add_kernel(graph, &wider, NULL), BRAID_INVALID_ARGUMENT,
                 "node 'third': argument 0 of kernel 'sum' has 8 bytes, and 4 in node 0 'first'");
     check_fails(braid_graph_add_kernel(graph, &none, NULL), BRAID_INVALID_ARGUMENT, "0 arguments");
-    assert_int_equal(braid_graph_num_nodes(graph), 1);
+    assert_int_equal(braid_graph_get_num_nodes(graph), 1);
     check_ok(braid_graph_add_kernel(graph, &another, NULL));
     check_ok(braid_graph_add_kernel(graph, &one, NULL));
-    assert_int_equal(braid_graph_num_nodes(graph), 3);
+    assert_int_equal(braid_graph_get_num_nodes(graph), 3);
     braid_graph_destroy(graph);
 }
 

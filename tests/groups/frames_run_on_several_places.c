@@ -34,7 +34,7 @@ static braid_exec *make_exec(struct field *field, braid_graph *graph, struct ran
     braid_schedule *schedule = NULL;
     braid_exec_options options = {
         .mode = field->test->mode,
-        .frames = field->test->frames,
+        .frames_in_flight = field->test->frames,
         .plan = { .max_lanes = 1 + random_below(random, 4),
                   .fixed_lanes = true,
                   .places = info.place_model },
@@ -48,7 +48,7 @@ static braid_exec *make_exec(struct field *field, braid_graph *graph, struct ran
         check_ok(braid_schedule_create(graph, &options.plan, &schedule));
     options.schedule = schedule;
     check_ok(braid_exec_create(field->test->group, graph, &options, &exec));
-    check_ok(braid_schedule_verify(braid_exec_schedule(exec), graph));
+    check_ok(braid_schedule_verify(braid_exec_get_schedule(exec), graph));
     braid_schedule_destroy(schedule);
     return exec;
 }
@@ -68,7 +68,7 @@ static void queue_frames(struct field *field, struct placed_model *model, braid_
         check_ok(braid_exec_launch(exec, field->stream));
         copy_buffers(field, model, field->staged + (1 + frame) * MODEL_WORDS, false);
     }
-    check_ok(braid_stream_synchronize(field->test->devices[0], field->stream));
+    check_ok(braid_stream_wait(field->test->devices[0], field->stream));
     check_ok(braid_exec_wait(exec));
 }
 
@@ -132,7 +132,7 @@ static uint32_t run_graph(struct field *field, uint64_t seed)
     braid_exec *exec = make_exec(field, graph, &random);
     braid_graph_destroy(graph);
     braid_schedule_info info;
-    braid_schedule_get_info(braid_exec_schedule(exec), &info);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     queue_frames(field, &model, exec, addends);
     check_frames(field, &model, words, addends, seed);
     run_without_one(field, &model, exec, &random, seed);
@@ -204,7 +204,7 @@ static void an_exec_says_where_it_runs(void **state)
     braid_exec_info info;
     braid_schedule_info plan;
     braid_exec_get_info(exec, &info);
-    braid_schedule_get_info(braid_exec_schedule(exec), &plan);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &plan);
     assert_int_equal(plan.num_places, field->test->num_places);
     assert_int_equal(plan.num_copies, 1);
     assert_int_equal(info.num_islands, 0);
@@ -216,7 +216,7 @@ static void what_several_devices_do_not_have_is_refused(void **state)
 {
     struct field *field = *state;
     braid_status status;
-    const braid_exec_options timed = { .mode = field->test->mode, .profile = 2 };
+    const braid_exec_options timed = { .mode = field->test->mode, .frames_kept = 2 };
     assert_null(make_pair(field, &timed, &status));
     check_fails(status, BRAID_UNSUPPORTED, "several devices has no times of frames");
     const braid_exec_options island = { .mode = field->test->mode, .islands = BRAID_ISLANDS_WHOLE };
@@ -349,13 +349,13 @@ static void what_belongs_to_a_member_is_refused_on_a_group(void **state)
 #define refused(call) check_fails((call), BRAID_INVALID_ARGUMENT, "is a group: give a member")
     refused(braid_memory_allocate(group, BRAID_MEMORY_HOST, 8, &memory));
     refused(braid_stream_create(group, NULL, &stream));
-    refused(braid_stream_synchronize(group, NULL));
+    refused(braid_stream_wait(group, NULL));
     refused(braid_stream_fill(group, NULL, &word, 1, 4, 1));
     refused(braid_event_create(group, NULL, &event));
-    refused(braid_exec_tune(group, graph, NULL, &way));
+    refused(braid_graph_tune(graph, group, NULL, &way));
     refused(braid_graph_save_costs(graph, group, "/nowhere/costs.json"));
 #undef refused
-    assert_null(braid_stream_handle(group, NULL));
+    assert_null(braid_stream_get_handle(group, NULL));
     braid_memory_free(group, BRAID_MEMORY_HOST, &word); // does nothing
     braid_graph_destroy(graph);
 }
@@ -364,7 +364,7 @@ int main(void)
 {
     struct group_under_test test;
     if (group_under_test_open(&test)) {
-        print_message("1..0 # skip there are not so many devices: %s\n", braid_error_message());
+        print_message("1..0 # skip there are not so many devices: %s\n", braid_error_get_message());
         return 77;
     }
     group_under_test_close(&test);

@@ -26,7 +26,7 @@ static void check_iterations(braid_exec *exec, braid_node loop, uint64_t expecte
 static uint32_t place_of(const braid_exec *exec, braid_node node)
 {
     braid_placement placement;
-    check_ok(braid_schedule_get_placement(braid_exec_schedule(exec), node, &placement));
+    check_ok(braid_schedule_get_placement(braid_exec_get_schedule(exec), node, &placement));
     return placement.place;
 }
 

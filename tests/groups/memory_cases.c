@@ -24,7 +24,8 @@ static braid_exec *make_reader(struct field *field)
     const braid_copy copy = { BRAID_ACCESSES({ weights, BRAID_READ }, { found, BRAID_WRITE }),
                               .to_resource = found, .from_resource = weights, .bytes = bytes };
     check_ok(braid_graph_add_copy(graph, &copy, NULL));
-    const braid_exec_options options = { .mode = field->test->mode, .frames = field->test->frames };
+    const braid_exec_options options = { .mode = field->test->mode,
+                                         .frames_in_flight = field->test->frames };
     check_ok(braid_exec_create(field->test->group, graph, &options, &exec));
     braid_graph_destroy(graph);
     return exec;
@@ -39,7 +40,7 @@ void weights_that_the_program_copies_are_copied_by_no_frame(void **state)
     uint32_t last = field->test->num_places - 1;
     const uint64_t bytes = PLACED_WORDS * sizeof(uint32_t);
     braid_schedule_info plan;
-    braid_schedule_get_info(braid_exec_schedule(exec), &plan);
+    braid_schedule_get_info(braid_exec_get_schedule(exec), &plan);
     assert_int_equal(plan.num_copies, 0);
     for (uint32_t i = 0; i < 4; i++) {
         check_ok(braid_stream_fill(device, field->stream, field->buffers[0][0], 11 + i, 4,
@@ -51,7 +52,7 @@ void weights_that_the_program_copies_are_copied_by_no_frame(void **state)
         check_ok(braid_stream_copy(device, field->stream, &field->staged[i],
                                    field->buffers[last][1], sizeof(uint32_t)));
     }
-    check_ok(braid_stream_synchronize(device, field->stream));
+    check_ok(braid_stream_wait(device, field->stream));
     check_ok(braid_exec_wait(exec));
     const uint32_t expected[] = { 11, 11, 13, 13 };
     assert_memory_equal(field->staged, expected, sizeof(expected));
@@ -89,9 +90,10 @@ static braid_exec *make_writer(struct field *field, bool by_parameter, braid_par
     const braid_parameter_use use = { .node = *out_node, .target = BRAID_TARGET_ENABLED };
     if (by_parameter)
         check_ok(braid_graph_use_parameter(graph, *on, &use));
-    const braid_exec_options options = { .mode = field->test->mode, .frames = field->test->frames };
+    const braid_exec_options options = { .mode = field->test->mode,
+                                         .frames_in_flight = field->test->frames };
     check_ok(braid_exec_create(field->test->group, graph, &options, &exec));
-    check_ok(braid_schedule_verify(braid_exec_schedule(exec), graph));
+    check_ok(braid_schedule_verify(braid_exec_get_schedule(exec), graph));
     braid_graph_destroy(graph);
     return exec;
 }
@@ -105,7 +107,7 @@ static void run_writer(struct field *field, braid_exec *exec, uint32_t expected)
                                    PLACED_WORDS));
     check_ok(braid_exec_launch(exec, field->stream));
     check_ok(braid_stream_copy(device, field->stream, field->staged, field->buffers[0][0], bytes));
-    check_ok(braid_stream_synchronize(device, field->stream));
+    check_ok(braid_stream_wait(device, field->stream));
     assert_int_equal(field->staged[PLACED_WORDS - 1], expected);
 }
 
@@ -119,7 +121,7 @@ void a_disabled_node_leaves_what_was_there(void **state)
         run_writer(field, exec, WRITTEN);
         for (int i = 0; i < 3 && by_parameter; i++) {
             bool enabled = i == 1;
-            check_ok(braid_exec_set_param(exec, on, &enabled));
+            check_ok(braid_exec_set_parameter(exec, on, &enabled));
             run_writer(field, exec, enabled ? WRITTEN : BEFORE);
         }
         const braid_dim3 none = { 0 }, one = { 1 };

@@ -131,23 +131,23 @@ braid_node words_add_copy(struct words *words, uint32_t to, uint32_t from, uint3
 braid_exec *words_make_exec(struct words *words)
 {
     const struct group_under_test *test = words->field->test;
-    braid_exec_options options = { .mode = test->mode, .frames = test->frames };
+    braid_exec_options options = { .mode = test->mode, .frames_in_flight = test->frames };
     braid_device_info info;
     braid_exec *exec;
     braid_device_get_info(test->group, &info);
     options.plan.places = info.place_model;
     braid_status status = braid_exec_create(test->group, words->graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && strcmp(info.backend, "hip") == 0) {
-        assert_non_null(strstr(braid_error_message(), "player plays no "));
+        assert_non_null(strstr(braid_error_get_message(), "player plays no "));
         return NULL;
     }
     if (status == BRAID_UNSUPPORTED && test->mode == BRAID_MODE_GRAPH) {
-        assert_non_null(strstr(braid_error_message(), "has those of its first device only"));
+        assert_non_null(strstr(braid_error_get_message(), "has those of its first device only"));
         options.mode = BRAID_MODE_AUTO;
         status = braid_exec_create(test->group, words->graph, &options, &exec);
     }
     check_ok(status);
-    check_ok(braid_schedule_verify(braid_exec_schedule(exec), words->graph));
+    check_ok(braid_schedule_verify(braid_exec_get_schedule(exec), words->graph));
     return exec;
 }
 
@@ -165,7 +165,7 @@ void words_run(struct words *words, braid_exec *exec)
     for (uint32_t i = 0; i < words->num && words->addresses[i]; i++)
         check_ok(braid_stream_copy(device, field->stream, &field->staged[1 + i],
                                    words->addresses[i], sizeof(uint32_t)));
-    check_ok(braid_stream_synchronize(device, field->stream));
+    check_ok(braid_stream_wait(device, field->stream));
     check_ok(braid_exec_wait(exec));
 }
 

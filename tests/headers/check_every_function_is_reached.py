@@ -18,9 +18,9 @@ WITHOUT = {
         "braid_exec_set_args": "set_arg, one by one: a loop in Python costs more than the call",
     },
     "include/braid/cpp/*.hpp": {
-        "braid_backend_query": "a function without an object, as good in C++ as in C",
+        "braid_backend_get_info": "a function without an object, as good in C++ as in C",
         "braid_log_set": "likewise",
-        "braid_version": "likewise",
+        "braid_get_version": "likewise",
     },
 }
 

@@ -50,7 +50,7 @@ int main()
     bool done =
         !braid_device_open(&options, &device) && !braid_graph_create(&graph) && run(device, graph);
     if (!done)
-        std::puts(braid_error_message());
+        std::puts(braid_error_get_message());
     braid_graph_destroy(graph);
     braid_device_close(device);
     return done ? 0 : 1;

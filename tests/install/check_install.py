@@ -42,7 +42,7 @@ RANKS_PROGRAM = """#include <braid/braid.h>
 int main(void)
 {
     if (braid_ranks_check(NULL) == BRAID_INVALID_ARGUMENT)
-        printf("braid %s\\n", braid_version());
+        printf("braid %s\\n", braid_get_version());
     return 0;
 }
 """

@@ -37,9 +37,9 @@ int main(void)
         status = run(device, graph, &calls);
     braid_graph_destroy(graph);
     if (status || calls != 1 || braid_device_close(device)) {
-        printf("failed: %s\n", braid_error_message());
+        printf("failed: %s\n", braid_error_get_message());
         return 1;
     }
-    printf("braid %s\n", braid_version());
+    printf("braid %s\n", braid_get_version());
     return 0;
 }

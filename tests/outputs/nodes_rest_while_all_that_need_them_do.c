@@ -74,7 +74,7 @@ static braid_exec *make_exec(struct drawing *frame, braid_device *device,
 
 static void run(braid_exec *exec, braid_stream *stream, braid_parameter parameter, uint32_t value)
 {
-    check_ok(braid_exec_set_param(exec, parameter, &value));
+    check_ok(braid_exec_set_parameter(exec, parameter, &value));
     check_ok(braid_exec_launch(exec, stream));
 }
 
@@ -136,7 +136,7 @@ static void nodes_rest_on_streams(void **state)
 
 static void nodes_rest_in_some_frames_in_flight(void **state)
 {
-    run_in_mode(*state, (braid_exec_options){ .frames = 3 });
+    run_in_mode(*state, (braid_exec_options){ .frames_in_flight = 3 });
 }
 
 static void nodes_rest_by_rows(void **state)
@@ -145,7 +145,7 @@ static void nodes_rest_by_rows(void **state)
     static const uint32_t rows[] = { 0, 1, 0, 0 };
     braid_exec *exec = make_exec(&field->frame, field->device, (braid_exec_options){ 0 });
     check_ok(braid_exec_launch_many(exec, field->stream, 4,
-                                    &(braid_param_rows){ field->frame.draws, rows, 4 }, 1));
+                                    &(braid_parameter_rows){ field->frame.draws, rows, 4 }, 1));
     check_ok(braid_exec_wait(exec));
     check_runs(&field->frame, 1, 1);
     braid_exec_destroy(exec);
@@ -161,9 +161,9 @@ static void resting_nodes_may_be_enabled_in_vain(void **state)
     check_ok(braid_graph_add_parameter(frame->graph, "makes", 4, &makes));
     enable_by(frame, makes, frame->make);
     braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
-    check_ok(braid_exec_set_param(exec, makes, &yes));
+    check_ok(braid_exec_set_parameter(exec, makes, &yes));
     run(exec, field->stream, frame->draws, 0);
-    check_ok(braid_exec_set_param(exec, makes, &no));
+    check_ok(braid_exec_set_parameter(exec, makes, &no));
     run(exec, field->stream, frame->draws, 1);
     check_ok(braid_exec_wait(exec));
     assert_int_equal(frame->num_makes, 0);
@@ -183,7 +183,7 @@ static void nodes_that_cover_others_stay_enabled(void **state)
     add_call(frame, "clear", &frame->num_prints, (braid_access){ frame->image, BRAID_WRITE },
              (braid_access){ 0 });
     braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
-    braid_node clear = braid_graph_node(frame->graph, 4);
+    braid_node clear = braid_graph_get_node(frame->graph, 4);
     check_fails(braid_exec_set(exec, clear, BRAID_TARGET_ENABLED, 0, &no), BRAID_UNSUPPORTED,
                 "disable it by a parameter");
     braid_exec_destroy(exec);
@@ -433,7 +433,7 @@ static void frames_without_nodes_have_times(void **state)
     check_ok(braid_graph_add_resource(graph, "other", &other));
     check_ok(braid_graph_set_output(graph, other));
     for (braid_exec_mode mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++) {
-        const braid_exec_options options = { .mode = mode, .profile = 3 };
+        const braid_exec_options options = { .mode = mode, .frames_kept = 3 };
         braid_timings timings;
         braid_exec *exec;
         check_ok(braid_exec_create(field->device, graph, &options, &exec));
@@ -441,7 +441,7 @@ static void frames_without_nodes_have_times(void **state)
             check_ok(braid_exec_launch(exec, i ? field->stream : NULL));
         check_ok(braid_exec_wait(exec));
         check_ok(braid_exec_get_timings(exec, &timings));
-        assert_int_equal(timings.num_frames, 2);
+        assert_int_equal(timings.frames_kept, 2);
         braid_exec_destroy(exec);
     }
     destroy_now(graph);
@@ -452,7 +452,7 @@ static void times_of_nodes_left_out_are_none(void **state)
     struct field *field = *state;
     braid_timings timings;
     braid_exec *exec =
-        make_exec(&field->frame, field->device, (braid_exec_options){ .profile = 2 });
+        make_exec(&field->frame, field->device, (braid_exec_options){ .frames_kept = 2 });
     run(exec, field->stream, field->frame.draws, 1);
     check_ok(braid_exec_wait(exec));
     check_ok(braid_exec_get_timings(exec, &timings));

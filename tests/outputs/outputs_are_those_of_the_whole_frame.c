@@ -17,7 +17,7 @@ struct run {
 static braid_exec_options options_of(uint64_t seed)
 {
     return (braid_exec_options){ .mode = seed % 3 == 1 ? BRAID_MODE_STREAMS : BRAID_MODE_AUTO,
-                                 .frames = seed % 3 == 2 ? 3 : 1 };
+                                 .frames_in_flight = seed % 3 == 2 ? 3 : 1 };
 }
 
 static void begin_run(struct run *run, braid_device *device, uint64_t seed, bool has_outputs)
@@ -41,7 +41,7 @@ static void run_frame(struct run *run, braid_stream *stream, uint64_t enabled)
     for (uint32_t i = 0; i < run->model.num_nodes; i++) {
         const uint32_t value = enabled >> i & 1;
         if (run->model.nodes[i].may_rest)
-            check_ok(braid_exec_set_param(run->exec, run->model.nodes[i].enabled, &value));
+            check_ok(braid_exec_set_parameter(run->exec, run->model.nodes[i].enabled, &value));
     }
     check_ok(braid_exec_launch(run->exec, stream));
 }
@@ -89,7 +89,7 @@ static void outputs_are_those_of_the_whole_frame(void **state)
             uint64_t enabled = frame ? random_next(&random) : UINT64_MAX;
             run_frame(&whole, stream, enabled);
             run_frame(&part, stream, enabled);
-            if (options_of(seed).frames > 1 && frame + 1 < NUM_FRAMES)
+            if (options_of(seed).frames_in_flight > 1 && frame + 1 < NUM_FRAMES)
                 continue;
             check_ok(braid_exec_wait(whole.exec));
             check_ok(braid_exec_wait(part.exec));

@@ -80,7 +80,7 @@ static void nodes_of_bodies_run(void **state)
     check_ok(braid_graph_end(world.graph));
     check_ok(braid_exec_create(world.device, world.graph, NULL, &exec));
     for (uint32_t i = 0; i < 2; i++) {
-        check_ok(braid_exec_set_param(exec, world.draws, &i));
+        check_ok(braid_exec_set_parameter(exec, world.draws, &i));
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
         assert_int_equal(num_steps, 3 * (i + 1));
@@ -113,7 +113,7 @@ static void what_a_kernel_without_a_block_reads_rests(void **state)
         world.graph, width, &(braid_parameter_use){ .node = add, .target = BRAID_TARGET_GRID_X }));
     check_ok(braid_exec_create(world.device, world.graph, NULL, &exec));
     for (uint32_t i = 0; i < 2; i++) {
-        check_ok(braid_exec_set_param(exec, width, &i));
+        check_ok(braid_exec_set_parameter(exec, width, &i));
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
         assert_int_equal(num_layers, i);

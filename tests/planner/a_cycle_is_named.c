@@ -15,7 +15,7 @@ static void explicit_edges(void **state)
     (void)state;
     braid_graph *graph = new_graph();
     new_node(graph, "before", 1, NO_NODE, NO_NODE);
-    braid_node load = new_node(graph, "load", 1, braid_graph_node(graph, 0), NO_NODE);
+    braid_node load = new_node(graph, "load", 1, braid_graph_get_node(graph, 0), NO_NODE);
     braid_node blur = new_node(graph, "blur", 1, load, NO_NODE);
     braid_node mix = new_node(graph, "mix", 1, blur, NO_NODE);
     new_node(graph, "after", 1, mix, NO_NODE);

@@ -45,10 +45,10 @@ static void nothing_comes_between(void **state)
         braid_schedule *schedule = plan_on(graph, lanes);
         for (uint32_t i = 0; i < 40; i++) {
             const braid_node order[] = {
-                braid_graph_node(graph, 80 + i),
-                braid_graph_node(graph, 120 + i),
+                braid_graph_get_node(graph, 80 + i),
+                braid_graph_get_node(graph, 120 + i),
                 mains[i],
-                braid_graph_node(graph, 160 + i),
+                braid_graph_get_node(graph, 160 + i),
             };
             for (int k = 1; k < 4; k++) {
                 braid_placement a = placement_of(schedule, order[k - 1]);

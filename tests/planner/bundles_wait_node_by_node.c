@@ -161,8 +161,8 @@ static void fill_bundled(struct bundled *bundled, struct random *random)
             continue;
         bundled->from[bundled->num_edges] = from;
         bundled->to[bundled->num_edges++] = to;
-        new_edge(bundled->graph, braid_graph_node(bundled->graph, from),
-                 braid_graph_node(bundled->graph, to));
+        new_edge(bundled->graph, braid_graph_get_node(bundled->graph, from),
+                 braid_graph_get_node(bundled->graph, to));
     }
 }
 
@@ -177,7 +177,7 @@ static void check_times(const struct bundled *bundled, const braid_schedule *sch
         if (steps[i].kind != BRAID_STEP_RUN)
             continue;
         uint32_t node = steps[i].node;
-        braid_placement at = placement_of(schedule, braid_graph_node(bundled->graph, node));
+        braid_placement at = placement_of(schedule, braid_graph_get_node(bundled->graph, node));
         uint64_t free_ns = lane_ends[at.lane];
         assert_int_equal(at.start_ns, free_ns > ready[node] ? free_ns : ready[node]);
         lane_ends[at.lane] = at.end_ns;

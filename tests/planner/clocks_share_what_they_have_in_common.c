@@ -116,8 +116,8 @@ static braid_graph *layers(struct random *random, uint32_t width, uint32_t num_l
         uint32_t first = i / width * width - width;
         braid_node a = NO_NODE, b = NO_NODE;
         if (i >= width) {
-            a = braid_graph_node(graph, first + random_below(random, width));
-            b = braid_graph_node(graph, first + random_below(random, width));
+            a = braid_graph_get_node(graph, first + random_below(random, width));
+            b = braid_graph_get_node(graph, first + random_below(random, width));
         }
         new_node(graph, NULL, 10, a, b);
     }

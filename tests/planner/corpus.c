@@ -209,8 +209,8 @@ braid_status corpus_make_graph(const struct corpus_graph *graph, braid_graph **o
         status = braid_graph_add_empty(made, &node, NULL);
     }
     for (size_t i = 0; !status && i < graph->num_edges; i++)
-        status = braid_graph_add_edge(made, braid_graph_node(made, graph->from[i]),
-                                      braid_graph_node(made, graph->to[i]));
+        status = braid_graph_add_edge(made, braid_graph_get_node(made, graph->from[i]),
+                                      braid_graph_get_node(made, graph->to[i]));
     if (status)
         braid_graph_destroy(made);
     else

@@ -33,8 +33,8 @@ static void hinted_nodes_keep_lane_and_order(void **state)
                 if (hints[i] != hint)
                     continue;
                 if (before != UINT32_MAX) {
-                    braid_placement a = placement_of(schedule, braid_graph_node(graph, before));
-                    braid_placement b = placement_of(schedule, braid_graph_node(graph, i));
+                    braid_placement a = placement_of(schedule, braid_graph_get_node(graph, before));
+                    braid_placement b = placement_of(schedule, braid_graph_get_node(graph, i));
                     assert_int_equal(a.lane, b.lane);
                     assert_true(a.end_ns <= b.start_ns);
                 }

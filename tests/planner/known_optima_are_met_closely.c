@@ -51,7 +51,7 @@ static braid_graph *rectangle(struct random *random, uint32_t lanes, uint64_t le
         for (uint32_t k = 0; i && k < edges_per_task; k++) {
             uint32_t from = random_below(random, i);
             if (tasks[from].end <= tasks[i].start)
-                new_edge(graph, braid_graph_node(graph, from), braid_graph_node(graph, i));
+                new_edge(graph, braid_graph_get_node(graph, from), braid_graph_get_node(graph, i));
         }
     }
     free(tasks);
@@ -104,9 +104,9 @@ static void a_wide_layer_after_a_wide_layer(void **state)
     braid_node join = NO_NODE;
     for (int i = 0; i < 4; i++)
         new_node(graph, NULL, 10, NO_NODE, NO_NODE);
-    join = new_node(graph, NULL, 1, braid_graph_node(graph, 0), braid_graph_node(graph, 1));
-    new_edge(graph, braid_graph_node(graph, 2), join);
-    new_edge(graph, braid_graph_node(graph, 3), join);
+    join = new_node(graph, NULL, 1, braid_graph_get_node(graph, 0), braid_graph_get_node(graph, 1));
+    new_edge(graph, braid_graph_get_node(graph, 2), join);
+    new_edge(graph, braid_graph_get_node(graph, 3), join);
     for (int i = 0; i < 4; i++)
         new_node(graph, NULL, 10, join, NO_NODE);
     braid_schedule *schedule = plan_on(graph, 4);

@@ -16,8 +16,8 @@ static braid_graph *two_rows(void)
     for (uint32_t i = 0; i < WIDTH; i++)
         new_node(graph, NULL, 10, NO_NODE, NO_NODE);
     for (uint32_t i = 0; i < WIDTH; i++)
-        new_node(graph, NULL, 10, braid_graph_node(graph, i),
-                 braid_graph_node(graph, (i + 1) % WIDTH));
+        new_node(graph, NULL, 10, braid_graph_get_node(graph, i),
+                 braid_graph_get_node(graph, (i + 1) % WIDTH));
     return graph;
 }
 
@@ -33,7 +33,7 @@ static void fewer_lanes_are_taken_unless_fixed(void **state)
     braid_schedule_destroy(schedule);
     options.fixed_lanes = true;
     assert_int_equal(braid_schedule_create(graph, &options, &schedule), BRAID_NO_MEMORY);
-    assert_non_null(strstr(braid_error_message(), "18000 lanes"));
+    assert_non_null(strstr(braid_error_get_message(), "18000 lanes"));
 }
 
 int main(void)

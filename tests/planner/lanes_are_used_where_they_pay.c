@@ -113,7 +113,7 @@ static void more_lanes_never_make_a_longer_plan_of_a_wide_graph(void **state)
             bool is_root = i < 20 || random_chance(&random, 20);
             new_node(graph, NULL, 1 + random_below(&random, 100),
                      is_root ? NO_NODE
-                             : braid_graph_node(graph, first + random_below(&random, num)),
+                             : braid_graph_get_node(graph, first + random_below(&random, num)),
                      NO_NODE);
         }
         braid_schedule_options options = { .costs.wait_ns = trial % 2 ? 30 : 0 };
@@ -138,7 +138,7 @@ static void more_lanes_never_make_a_longer_plan_of_a_dense_graph(void **state)
         braid_node after[EDGES];
         uint32_t first = i > BACK ? i - BACK : 0;
         for (uint32_t e = 0; e < EDGES && i > 0; e++)
-            after[e] = braid_graph_node(graph, first + random_below(&random, i - first));
+            after[e] = braid_graph_get_node(graph, first + random_below(&random, i - first));
         const braid_empty node = { .node = { .cost_ns = 1 + random_below(&random, 1000),
                                              .after = after,
                                              .num_after = i > 0 ? EDGES : 0 } };
@@ -225,7 +225,7 @@ static void unknown_costs_are_planned_to_run_side_by_side(void **state)
     for (int i = 0; i < 2; i++)
         assert_int_equal(placement_of(schedule, calls[i]).start_ns, 0);
     for (uint32_t i = 0; i < 9; i++)
-        check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, i), 10));
+        check_ok(braid_graph_set_cost(graph, braid_graph_get_node(graph, i), 10));
     assert_int_equal(plan_info(graph, options).num_guessed, 0);
 }
 
@@ -275,7 +275,7 @@ static braid_graph *kernel_chains(uint32_t width, uint32_t length, uint32_t num_
     static const braid_kernel kernel = { .name = "kernel", .source = "not compiled" };
     braid_graph *graph = new_graph();
     for (uint32_t i = 0; i < width * length; i++) {
-        braid_node before = i < width ? NO_NODE : braid_graph_node(graph, i - width);
+        braid_node before = i < width ? NO_NODE : braid_graph_get_node(graph, i - width);
         const braid_kernel_node launch = {
             .node = { .after = &before, .num_after = i >= width, .cost_ns = 1000 },
             .kernel = &kernel,
@@ -352,8 +352,8 @@ static void waits_take_time_also_where_they_delay_nothing(void **state)
     // Two chains, and in each step an edge from one to the other's step after the next.
     braid_graph *graph = new_graph();
     for (uint32_t i = 0; i < 200; i++) {
-        braid_node before = i < 2 ? NO_NODE : braid_graph_node(graph, i - 2);
-        braid_node across = i < 5 ? NO_NODE : braid_graph_node(graph, i - 5);
+        braid_node before = i < 2 ? NO_NODE : braid_graph_get_node(graph, i - 2);
+        braid_node across = i < 5 ? NO_NODE : braid_graph_get_node(graph, i - 5);
         new_node(graph, NULL, 10, before, across);
     }
     braid_schedule_options options = { .max_lanes = 2, .costs = { .node_ns = 5 } };

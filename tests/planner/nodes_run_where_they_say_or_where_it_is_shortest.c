@@ -154,7 +154,7 @@ static void a_chain_stays_together(void **state)
     assert_int_equal(info_of(schedule).num_copies, 0);
     assert_int_equal(info_of(schedule).makespan_ns, 500);
     assert_int_equal(info_of(schedule).num_lanes, 1);
-    assert_int_equal(place_of(schedule, braid_graph_node(graph, 0)), 1);
+    assert_int_equal(place_of(schedule, braid_graph_get_node(graph, 0)), 1);
 }
 
 static void no_plan_is_longer_than_on_one_device(void **state)
@@ -329,7 +329,7 @@ static void hints_share_a_device(void **state)
                                         .place = i == 2 ? BRAID_PLACE(1) : 0 });
     braid_schedule *schedule = plan_on_devices(graph, 2, 2);
     for (uint32_t i = 4; i < 8; i++)
-        assert_int_equal(place_of(schedule, braid_graph_node(graph, i)), 1);
+        assert_int_equal(place_of(schedule, braid_graph_get_node(graph, i)), 1);
     add_user(graph, &(struct user){
                         .name = "apart", .cost_ns = 100, .lane_hint = 1, .place = BRAID_PLACE(0) });
     const braid_place_model model = { .num_places = 2 };
@@ -374,7 +374,7 @@ static void no_device_has_more_lanes_than_allowed(void **state)
         braid_schedule *schedule = plan_with(graph, &options);
         uint64_t lanes[2] = { 0 };
         for (uint32_t i = 0; i < 24; i++) {
-            braid_placement placement = placement_of(schedule, braid_graph_node(graph, i));
+            braid_placement placement = placement_of(schedule, braid_graph_get_node(graph, i));
             lanes[placement.place] |= UINT64_C(1) << placement.lane;
         }
         for (int i = 0; i < 2; i++)

@@ -126,7 +126,7 @@ braid_graph *chains(uint32_t width, uint32_t length, uint64_t cost_ns)
 {
     braid_graph *graph = new_graph();
     for (uint32_t i = 0; i < width * length; i++)
-        new_node(graph, NULL, cost_ns, i < width ? NO_NODE : braid_graph_node(graph, i - width),
+        new_node(graph, NULL, cost_ns, i < width ? NO_NODE : braid_graph_get_node(graph, i - width),
                  NO_NODE);
     return graph;
 }
@@ -188,7 +188,8 @@ braid_graph *random_graph(struct random *random, uint32_t most, uint32_t *out_nu
         for (size_t k = 0; k < choice.options.num_after; k++) {
             from[num_edges] = choice.after[k].index;
             to[num_edges] = i;
-            new_edge(graph, braid_graph_node(graph, from[num_edges++]), braid_graph_node(graph, i));
+            new_edge(graph, braid_graph_get_node(graph, from[num_edges++]),
+                     braid_graph_get_node(graph, i));
         }
     }
     *out_num_nodes = num_nodes;

@@ -59,8 +59,8 @@ static void a_cycle(void **state)
 {
     (void)state;
     braid_graph *graph = everything();
-    new_edge(graph, braid_graph_node(graph, 60), braid_graph_node(graph, 3));
-    new_edge(graph, braid_graph_node(graph, 3), braid_graph_node(graph, 60));
+    new_edge(graph, braid_graph_get_node(graph, 60), braid_graph_get_node(graph, 3));
+    new_edge(graph, braid_graph_get_node(graph, 3), braid_graph_get_node(graph, 60));
     braid_status status = BRAID_NO_MEMORY;
     for (uint64_t nth = 1; status == BRAID_NO_MEMORY; nth++) {
         braid_schedule *schedule = NULL;
@@ -87,7 +87,8 @@ static void proving_and_explaining(void **state)
     failed = true;
     for (uint64_t nth = 1; failed; nth++) {
         char line[256];
-        const braid_node pair[] = { braid_graph_node(graph, 2), braid_graph_node(graph, 7) };
+        const braid_node pair[] = { braid_graph_get_node(graph, 2),
+                                    braid_graph_get_node(graph, 7) };
         failing_memory_arm(nth);
         braid_status status = braid_schedule_explain(schedule, pair, 2, line, sizeof(line));
         failed = failing_memory_disarm();

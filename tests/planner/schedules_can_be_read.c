@@ -17,7 +17,8 @@ static void a_critical_path_is_a_heaviest_path(void **state)
         const uint32_t *path = info_of(schedule).critical_path;
         uint64_t sum = 0;
         for (size_t i = 0; i < info_of(schedule).num_critical; i++) {
-            braid_placement placement = placement_of(schedule, braid_graph_node(graph, path[i]));
+            braid_placement placement =
+                placement_of(schedule, braid_graph_get_node(graph, path[i]));
             sum += placement.end_ns - placement.start_ns;
             bool joined = i == 0;
             for (size_t e = 0; e < num_edges; e++)

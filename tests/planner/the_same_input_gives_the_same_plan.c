@@ -72,9 +72,10 @@ static void relabelling_changes_nothing(void **state)
         }
         for (uint32_t i = 0; i < NUM; i++) {
             for (uint32_t k = 0; k < num_preds[i]; k++) {
-                new_edge(graph, braid_graph_node(graph, pred[i][k]), braid_graph_node(graph, i));
-                new_edge(other, braid_graph_node(other, label[pred[i][k]]),
-                         braid_graph_node(other, label[i]));
+                new_edge(graph, braid_graph_get_node(graph, pred[i][k]),
+                         braid_graph_get_node(graph, i));
+                new_edge(other, braid_graph_get_node(other, label[pred[i][k]]),
+                         braid_graph_get_node(other, label[i]));
             }
         }
         braid_schedule *a = plan_on(graph, LANES), *b = plan_on(other, LANES);
@@ -82,8 +83,8 @@ static void relabelling_changes_nothing(void **state)
         assert_int_equal(info_of(a).num_waits, info_of(b).num_waits);
         assert_int_equal(info_of(a).num_records, info_of(b).num_records);
         for (uint32_t i = 0; i < NUM; i++) {
-            braid_placement x = placement_of(a, braid_graph_node(graph, i));
-            braid_placement y = placement_of(b, braid_graph_node(other, label[i]));
+            braid_placement x = placement_of(a, braid_graph_get_node(graph, i));
+            braid_placement y = placement_of(b, braid_graph_get_node(other, label[i]));
             assert_int_equal(x.lane, y.lane);
             assert_int_equal(x.start_ns, y.start_ns);
         }

@@ -247,7 +247,7 @@ static void another_graph_is_refused(void **state)
     braid_graph *graph = diamond(), *other = diamond();
     braid_schedule *schedule = plan_on(graph, 2);
     check_fails(braid_schedule_verify(schedule, other), BRAID_INVALID_ARGUMENT, "another graph");
-    new_edge(graph, braid_graph_node(graph, 0), braid_graph_node(graph, 3));
+    new_edge(graph, braid_graph_get_node(graph, 0), braid_graph_get_node(graph, 3));
     check_fails(braid_schedule_verify(schedule, graph), BRAID_INVALID_ARGUMENT, "changed");
 }
 

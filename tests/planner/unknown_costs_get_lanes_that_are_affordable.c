@@ -14,9 +14,10 @@ static braid_graph *kernels(uint32_t width, uint32_t length, bool cross, uint64_
         braid_node before[2] = { NO_NODE, NO_NODE };
         uint32_t row = i / width, column = i % width, num = 0;
         if (row > 0) {
-            before[num++] = braid_graph_node(graph, i - width);
+            before[num++] = braid_graph_get_node(graph, i - width);
             if (cross)
-                before[num++] = braid_graph_node(graph, (row - 1) * width + (column + 1) % width);
+                before[num++] =
+                    braid_graph_get_node(graph, (row - 1) * width + (column + 1) % width);
         }
         const braid_kernel_node launch = {
             .node = { .after = before, .num_after = num, .cost_ns = cost_ns },

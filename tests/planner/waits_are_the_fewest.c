@@ -104,7 +104,7 @@ static void an_implied_edge_never_adds_a_wait(void **state)
             uint32_t a = random_below(&random, num_nodes), b = random_below(&random, num_nodes);
             if (a >= b || !reaches(a, b, from, to, num_edges))
                 continue;
-            new_edge(graph, braid_graph_node(graph, a), braid_graph_node(graph, b));
+            new_edge(graph, braid_graph_get_node(graph, a), braid_graph_get_node(graph, b));
             added++;
             assert_int_equal(waits_on(graph, lanes), before);
         }
@@ -128,12 +128,12 @@ static void lanes_for_all_never_join_free_nodes(void **state)
         assert_int_equal(info_of(schedule).num_serialisations, 0);
         for (uint32_t a = 0; a < num_nodes; a++) {
             for (uint32_t b = a + 1; b < num_nodes; b++) {
-                if (placement_of(schedule, braid_graph_node(graph, a)).lane !=
-                    placement_of(schedule, braid_graph_node(graph, b)).lane)
+                if (placement_of(schedule, braid_graph_get_node(graph, a)).lane !=
+                    placement_of(schedule, braid_graph_get_node(graph, b)).lane)
                     continue;
                 char line[256];
-                const braid_node pair[] = { braid_graph_node(graph, a),
-                                            braid_graph_node(graph, b) };
+                const braid_node pair[] = { braid_graph_get_node(graph, a),
+                                            braid_graph_get_node(graph, b) };
                 check_ok(braid_schedule_explain(schedule, pair, 2, line, sizeof(line)));
                 assert_memory_equal(line, "ordered ", 8);
             }

@@ -10,9 +10,9 @@ static braid_schedule *plan_inside(const braid_graph *graph, braid_schedule_opti
                                    uint64_t wait_busy_ns)
 {
     braid_schedule *schedule;
-    struct island_fit *fits = calloc(braid_graph_num_nodes(graph) + 1, sizeof(*fits));
+    struct island_fit *fits = calloc(braid_graph_get_num_nodes(graph) + 1, sizeof(*fits));
     assert_non_null(fits);
-    for (size_t i = 0; i < braid_graph_num_nodes(graph); i++)
+    for (size_t i = 0; i < braid_graph_get_num_nodes(graph); i++)
         fits[i].is_empty = true;
     const struct plan_inside inside = { .fits = fits,
                                         .room = { .groups = 1, .wait_busy_ns = wait_busy_ns } };
@@ -69,8 +69,8 @@ static void lanes_are_fewer_where_waits_keep_them_busy(void **state)
     braid_graph *graph = new_graph();
     for (uint32_t i = 0; i < 200; i++)
         new_node(graph, "short", 10,
-                 i ? braid_graph_node(graph, random_below(&random, i)) : NO_NODE,
-                 i > 4 ? braid_graph_node(graph, i - 4) : NO_NODE);
+                 i ? braid_graph_get_node(graph, random_below(&random, i)) : NO_NODE,
+                 i > 4 ? braid_graph_get_node(graph, i - 4) : NO_NODE);
     const braid_schedule_options options = { .max_lanes = 4,
                                              .costs = { .node_ns = 5, .wait_ns = 5 } };
     assert_true(info_inside(graph, options, 0).num_lanes > 1);

@@ -35,7 +35,7 @@ static void a_host_that_starts_nodes_slowly_gets_one_lane(void **state)
     // Longer kernels: the host is no longer in their way.
     options.costs.host_issues = 1;
     for (uint32_t i = 0; i < 441; i++)
-        check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, i), 20000));
+        check_ok(braid_graph_set_cost(graph, braid_graph_get_node(graph, i), 20000));
     info = plan_info(graph, options);
     assert_int_equal(info.num_lanes, 3);
     assert_int_equal(info.limit, BRAID_LIMITED_BY_CRITICAL_PATH);

@@ -375,7 +375,8 @@ static void parameters_that_miss_their_users_are_found(void **state)
     braid_graph *graph = make_users();
     check_ok(
         braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 1 }, &device));
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .frames = 3 }, &exec));
+    check_ok(
+        braid_exec_create(device, graph, &(braid_exec_options){ .frames_in_flight = 3 }, &exec));
     const struct frame *frames[3] = { &exec->frames.slots[0].frame, &exec->frames.slots[1].frame,
                                       &exec->frames.slots[2].frame };
     check_ok(verify_users(exec, graph, frames));

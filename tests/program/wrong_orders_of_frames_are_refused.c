@@ -62,7 +62,7 @@ static braid_status make_exec(braid_device *device, uint32_t num_versions, uint3
         add_node(graph, "read", before, BRAID_READ);
     }
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
-                                         .frames = num_frames,
+                                         .frames_in_flight = num_frames,
                                          .plan = wide_plan() };
     braid_status status = braid_exec_create(device, graph, &options, &exec);
     braid_exec_destroy(exec);

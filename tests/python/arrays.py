@@ -248,7 +248,7 @@ def test_parameters_keep_to_the_types_of_the_kernels_that_take_them(device, scal
         graph.use(graph.parameter("y", wrong), node, "argument", argument=0)
     frame = braid.Exec(device, graph)
     with pytest.raises(braid.InvalidArgumentError, match="'fine', which is argument 0 .* of float64, .* float32"):
-        frame.set_param(fine, wrong)
+        frame.set_parameter(fine, wrong)
     frame.run()
     assert x.tolist() == [2] * 4
 

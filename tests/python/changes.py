@@ -42,7 +42,7 @@ def test_a_grid_changes_for_later_launches(device, adding):
 def test_a_grid_of_nothing_runs_nothing(device, adding, none, mode):
     y, graph, node = adding(none)
     last = graph.host(lambda: None, name="last", reads=y)
-    frame = braid.Exec(device, graph, mode=mode, frames=2)
+    frame = braid.Exec(device, graph, mode=mode, frames_in_flight=2)
     assert frame.schedule.explain(node, last)
     frame.run(3)
     assert not y.any()
@@ -71,7 +71,7 @@ def test_a_parameter_may_take_all_blocks_away(device, adding, target, values):
     frame = braid.Exec(device, graph)
     sums = []
     for value in values:
-        frame.set_param(size, value)
+        frame.set_parameter(size, value)
         frame.run()
         sums.append(y.sum())
     assert sums == [0, 3, 3]
@@ -143,7 +143,7 @@ def test_a_copy_keeps_the_type_of_its_elements(device):
     frame.close()
     frame = braid.Exec(device, graph)
     with pytest.raises(braid.InvalidArgumentError, match="copy 'save' is from elements of int32 to float32"):
-        frame.set_param(right, n)
+        frame.set_parameter(right, n)
     with pytest.raises(braid.InvalidArgumentError, match="copy 'save' is from elements of int32 to float32"):
         frame.launch_many(1, rows={right: [n]})
     frame.run()
@@ -223,7 +223,7 @@ def test_a_copy_never_goes_beyond_its_ends(device):
     frame = braid.Exec(device, graph)
     frame.set_copy(node, nbytes=8)
     frame.run()
-    assert one.tolist() == [0] * 4 and frame.num_frames == 1
+    assert one.tolist() == [0] * 4 and frame.num_launched == 1
     for bad in ({"to": np.zeros(2, int)}, {"nbytes": 33}, {"source": two[:2], "nbytes": 32}, {"nbytes": 0},
                 {"to": one[::2], "nbytes": 8}, {"to": b"12345678" * 4}):
         with pytest.raises(braid.InvalidArgumentError, match="save"):
@@ -333,7 +333,7 @@ def test_parameters_are_grids_ends_values_and_switches(device, add_scaled):
     frame.run()  # with the first values
     assert saved.tolist() == [1, 1, 0, 0] and filled.tolist() == [0.5, 0.5] and ran == []
     for parameter, value in ((blocks, 3), (target, elsewhere), (level, 8), (wanted, True)):
-        frame.set_param(parameter, value)
+        frame.set_parameter(parameter, value)
     frame.run()
     assert saved.tolist() == [1, 1, 0, 0] and elsewhere.tolist() == [2, 2, 1, 0]
     assert filled.tolist() == [8, 8] and ran == [1]
@@ -415,8 +415,8 @@ def test_parameters_and_resources_reach_fills_of_eight_bytes(device):
     frame = braid.Exec(device, graph)
     frame.run()
     assert y.tolist() == [2.5] * 4 and not x.any() and seen == [0.1] * 4
-    frame.set_param(level, 3.5)
-    frame.set_param(where, x)
+    frame.set_parameter(level, 3.5)
+    frame.set_parameter(where, x)
     frame.run()
     assert x.tolist() == [3.5] * 4 and y.tolist() == [2.5] * 4
     frame.close()

@@ -95,7 +95,7 @@ def test_a_program_waits_for_events(device):
     first.record(stream)
     stream.copy(two, one)
     last.record(stream)
-    last.synchronize()
+    last.wait()
     assert last.done and stream.done and two.tolist() == [0, 1, 2, 3]
     assert first.elapsed_ns(last) >= 0
     for thing in (stream, first, last):

@@ -44,7 +44,7 @@ def test_a_parameter_changes_for_all_its_users(device, store):
     frame = braid.Exec(device, graph)
     frame.run()
     assert (one[0], two[0]) == (1, 1)
-    frame.set_param(value, 9)
+    frame.set_parameter(value, 9)
     frame.run()
     assert (one[0], two[0]) == (9, 9)
 
@@ -55,7 +55,7 @@ def test_a_parameter_may_be_an_array(device, store):
     target = graph.parameter("target", one)
     graph.kernel(store, 1, [target, 5], writes=one)
     frame = braid.Exec(device, graph)
-    frame.set_param(target, two)
+    frame.set_parameter(target, two)
     frame.run()
     assert (one[0], two[0]) == (0, 5)
 
@@ -73,7 +73,7 @@ def test_a_thousand_frames_make_nothing_grow(device, store, add_scaled):
 
     def play(frames):
         for i in range(frames):
-            frame.set_param(value, i)
+            frame.set_parameter(value, i)
             frame.set_arg(node, 1, arrays[1 + i % 2])
             frame.launch(stream if i % 2 else None)
             if i % 10 == 9:

@@ -153,7 +153,7 @@ def test_calls_that_return_what_runs_later_fail(device, function):
     stream = device.stream()
     stream.host(lambda: function(1))
     with pytest.raises(braid.HostCallError, match=kind):
-        stream.synchronize()
+        stream.wait()
     for thing in (told, stream):
         thing.close()
 
@@ -172,7 +172,7 @@ def test_a_queue_call_gets_its_stream(device):
     frame.run()
     assert target.tolist() == [0, 1, 2, 3]
     with pytest.raises(braid.InvalidArgumentError, match="the stream is closed"):
-        streams[0].synchronize()
+        streams[0].wait()
 
 
 def test_a_queue_call_that_raises_fails_the_launch(device):

@@ -22,7 +22,7 @@ def held(device):
         graph = braid.Graph()
         cell = graph.resource("cell")
         graph.host(lambda: (reached.release(), leave.acquire(timeout=60)), name="held", blocking=True, excludes=cell)
-        execs.append(braid.Exec(device, graph, frames=2, **options))
+        execs.append(braid.Exec(device, graph, frames_in_flight=2, **options))
         return execs[-1], reached, leave
 
     yield make
@@ -42,12 +42,12 @@ def test_two_frames_meet(device):
     ends = [graph.resource(name) for name in ("early", "late")]
     first = graph.host(lambda: meet(next(early)), name="early", blocking=True, updates=ends[0])
     graph.host(lambda: meet(next(late)), name="late", blocking=True, updates=ends[1], after=first)
-    frame = braid.Exec(device, graph, frames=2)
+    frame = braid.Exec(device, graph, frames_in_flight=2)
     stream = device.stream()
     frame.run(3, stream)
     stream.close()
-    assert frame.num_frames == 3
-    assert frame.info.num_frames == 2 and not frame.info.whole_frames
+    assert frame.num_launched == 3
+    assert frame.info.frames_in_flight == 2 and not frame.info.whole_frames
     assert frame.info.num_frame_waits > 0
 
 
@@ -57,7 +57,7 @@ def test_a_full_exec_refuses(held):
     frame.launch()
     with pytest.raises(braid.BusyError):
         frame.launch()
-    assert frame.num_frames == 2
+    assert frame.num_launched == 2
     leave.release(2)
     frame.wait()
     leave.release()
@@ -75,7 +75,7 @@ def test_a_full_exec_waits_and_lets_python_run(held):
     third.join(60)
     assert not third.is_alive()
     frame.wait()
-    assert frame.num_frames == 3
+    assert frame.num_launched == 3
 
 
 def test_a_black_box_tells_which_nodes_run(held):
@@ -171,11 +171,11 @@ def test_options_that_do_not_exist_are_refused(device):
     graph = braid.Graph()
     graph.empty()
     with pytest.raises(braid.InvalidArgumentError, match="when_full"):
-        braid.Exec(device, graph, frames=2, when_full="panics")
+        braid.Exec(device, graph, frames_in_flight=2, when_full="panics")
     with pytest.raises(TypeError, match="frame_count"):
         braid.Exec(device, graph, frame_count=2)
     with pytest.raises(braid.InvalidArgumentError, match="17"):
-        braid.Exec(device, graph, frames=17)
+        braid.Exec(device, graph, frames_in_flight=17)
 
 
 @pytest.mark.parametrize("frames", [1, 2])
@@ -187,7 +187,7 @@ def test_frames_read_what_the_frame_before_has_left(device, add_scaled, store, f
     graph.kernel(add_scaled, 1, [state, ones, 1], updates=state, reads=ones)
     graph.kernel(add_scaled, 1, [state, before, 10], updates=state, reads=before)
     graph.kernel(add_scaled, 1, [total, state, 1], updates=total, reads=state)
-    frame = braid.Exec(device, graph, frames=frames)
+    frame = braid.Exec(device, graph, frames_in_flight=frames)
     seen = []
     for _ in range(4):
         frame.run()
@@ -221,7 +221,7 @@ def test_frames_launched_at_once_have_rows_of_their_own(device, add_scaled):
     frame.launch()
     frame.launch_many(3, rows={step: [10, 100, 1000]})
     frame.wait()
-    assert y[0] == 1111 and frame.num_frames == 4
+    assert y[0] == 1111 and frame.num_launched == 4
     frame.run()  # has the last
     assert y[0] == 2111
     with pytest.raises(braid.InvalidArgumentError, match="rows for 2 frames"):
@@ -249,7 +249,7 @@ def test_arrays_of_rows_live_as_long_as_a_frame_may_use_them(device, store):
     gc.collect()
     frame.wait()
     assert gone[1]() is not None and gone[1]()[0] == 7  # which later launches write, too
-    frame.set_param(where, first)
+    frame.set_parameter(where, first)
     frame.run()
     gc.collect()
     assert first[0] == 7 and gone[1]() is None
@@ -261,13 +261,13 @@ def test_what_is_set_after_a_refused_launch_of_many_lives(device, store):
     where, cell = graph.parameter("where", first), graph.resource("cell")
     graph.host(lambda: leave.acquire(timeout=60), name="held", blocking=True, excludes=cell)
     graph.kernel(store, 1, [where, 7], writes=first, excludes=cell)
-    frame = braid.Exec(device, graph, frames=2, when_full="refuses")
+    frame = braid.Exec(device, graph, frames_in_flight=2, when_full="refuses")
     for _ in range(2):
         frame.launch()
     with pytest.raises(braid.BusyError):
         frame.launch_many(1, rows={where: [np.zeros(1, "int64")]})
     other = np.zeros(1, "int64")
-    frame.set_param(where, other)
+    frame.set_parameter(where, other)
     for _ in range(4):
         leave.release()
     frame.wait()
@@ -371,19 +371,19 @@ def test_a_stream_is_used_without_a_graph(device):
         stream.copy(memory, x)
         stream.copy(y, memory)
         stream.host(lambda: heard.append(y.tolist()))
-        stream.synchronize()
+        stream.wait()
         assert heard == [[2.5] * 4]
         memory.copy_from(np.arange(4, dtype="float32"))
         memory.copy_to(y)
         assert y.tolist() == [0, 1, 2, 3]
     stream.host(lambda: 1 / 0)
     with pytest.raises(braid.HostCallError, match="ZeroDivisionError"):
-        stream.synchronize()
+        stream.wait()
     with pytest.raises(braid.InvalidArgumentError):
         stream.fill(b"1234", 0)
     with pytest.raises(braid.InvalidArgumentError):
         stream.host(3)
-    stream.synchronize()
+    stream.wait()
     stream.close()
 
 
@@ -402,7 +402,7 @@ def test_a_call_is_handed_several_memories_as_arrays_and_the_number_of_its_frame
 
     earlier = graph.earlier(count)
     graph.host(work, user=[image, earlier, count, raw], frame=True, reads=[image, earlier], writes=count)
-    frame = braid.Exec(device, graph, frames=3)
+    frame = braid.Exec(device, graph, frames_in_flight=3)
     for _ in range(3):
         frame.launch(device.stream())
     frame.wait()
@@ -436,7 +436,7 @@ def test_a_launch_of_another_thread_takes_no_number_twice(device, between, launc
     frame.launch() if function == "braid_exec_launch" else frame.launch_many(2)
     other.join(60)
     frame.wait()
-    assert len(numbers) == frame.num_frames and numbers == list(range(frame.num_frames))
+    assert len(numbers) == frame.num_launched and numbers == list(range(frame.num_launched))
 
 
 @pytest.mark.parametrize("launch", [lambda frame: frame.launch(), lambda frame: frame.launch_many(1)], ids=["one", "many"])
@@ -451,10 +451,10 @@ def test_a_host_call_that_a_launch_waits_for_is_refused_launches(device, launch)
             refused.append(0)
 
     graph.host(call, blocking=True)
-    frame = braid.Exec(device, graph, frames=2, when_full="waits")
+    frame = braid.Exec(device, graph, frames_in_flight=2, when_full="waits")
     frame.launch_many(3)
     frame.wait()
-    assert refused == [0] and frame.num_frames == 3
+    assert refused == [0] and frame.num_launched == 3
 
 
 def test_memory_of_a_frame_with_a_type_is_the_frames_own(device):

@@ -64,7 +64,7 @@ WAITS = {
     "timings": lambda frame, stream, held: frame.timings(),
     "intervals": lambda frame, stream, held: frame.intervals(),
     "close": lambda frame, stream, held: frame.close(),
-    "stream": lambda frame, stream, held: stream.synchronize(),
+    "stream": lambda frame, stream, held: stream.wait(),
 }
 
 
@@ -75,7 +75,7 @@ def test_a_wait_for_a_frame_ends_at_once(device, store, name, blocking):
     cell, held.scratch = graph.resource("cell"), graph.scratch("scratch", 64)
     graph.host(held, blocking=blocking, excludes=cell)
     graph.kernel(store, 1, [held.scratch, 7], excludes=cell)
-    frame = braid.Exec(device, graph, frames=2, when_full="waits", profile=2)
+    frame = braid.Exec(device, graph, frames_in_flight=2, when_full="waits", frames_kept=2)
     frame.launch(stream)
     with pytest.raises(KeyboardInterrupt):
         held.waits.set()
@@ -84,7 +84,7 @@ def test_a_wait_for_a_frame_ends_at_once(device, store, name, blocking):
     held.presses = False
     held.leave.set()
     frame.wait()
-    num_frames = frame.num_frames
+    num_frames = frame.num_launched
     assert held.num_ended == num_frames
     frame.run()
     assert held.num_ended == num_frames + 1
@@ -148,7 +148,7 @@ def test_what_a_host_call_raises_ends_a_wait_at_once(device, name):
     graph.host(lambda: held.leave.is_set() or 1 // 0, excludes=cell, name="divides")
     graph.host(fail, excludes=cell)
     graph.host(lambda: held.leave.wait(20), blocking=True, excludes=cell)
-    frame = braid.Exec(device, graph, frames=2, when_full="waits", profile=2)
+    frame = braid.Exec(device, graph, frames_in_flight=2, when_full="waits", frames_kept=2)
     waits = {**WAITS, "wait_async": lambda frame, stream, held: asyncio.run(frame.wait_async())}
     frame.launch(stream)
     with pytest.raises(KeyboardInterrupt) as raised:
@@ -172,7 +172,7 @@ def press():
 def test_what_runs_frames_itself_raises_it_unchanged(device, call):
     graph = braid.Graph()
     graph.host(press)
-    with braid.Exec(device, graph, profile=2) as frame:
+    with braid.Exec(device, graph, frames_kept=2) as frame:
         with pytest.raises(KeyboardInterrupt):
             frame.measure(1) if call == "measure" else braid.tune(device, graph, budget_ns=1)
         graph.set_cost(graph.nodes[0], 1)
@@ -195,14 +195,14 @@ def test_arrays_of_rows_outlive_a_launch_that_it_ends(device, store):
     where, cell = graph.parameter("where", first), graph.resource("cell")
     graph.host(lambda: presses and presses.pop() and os.kill(os.getpid(), signal.SIGINT), blocking=True, excludes=cell)
     graph.kernel(store, 1, [where, 7], writes=first, excludes=cell)
-    frame = braid.Exec(device, graph, frames=2, when_full="waits")
+    frame = braid.Exec(device, graph, frames_in_flight=2, when_full="waits")
     rows = [np.zeros(1, "int64") for _ in range(4)]
     kept = [weakref.ref(row) for row in rows]
     with pytest.raises(KeyboardInterrupt):
         frame.launch_many(4, rows={where: rows})  # the third waits for the first, which presses
     del rows
     gc.collect()
-    assert frame.num_frames == 4 and None not in [row() for row in kept]
+    assert frame.num_launched == 4 and None not in [row() for row in kept]
     frame.wait()
     assert [int(row()[0]) for row in kept] == [7] * 4
     frame.close()

@@ -43,12 +43,12 @@ class Stepped:
 
 @pytest.mark.parametrize("function, call", [
     ("braid_exec_wait", lambda frame: frame.wait()),
-    ("braid_exec_wait_until", lambda frame: frame.wait(timeout=60)),
-    ("braid_exec_wait_until", lambda frame: frame.wait_frame(braid._exec.LAST_FRAME)),
-    ("braid_exec_wait_until", lambda frame: frame.launch()),
+    ("braid_exec_wait_for", lambda frame: frame.wait(timeout=60)),
+    ("braid_exec_wait_for", lambda frame: frame.wait_frame(braid._exec.LAST_FRAME)),
+    ("braid_exec_wait_for", lambda frame: frame.launch()),
 ], ids=["wait", "wait with a limit", "wait_frame", "launch"])
 def test_a_frame_launched_while_a_wait_ends_keeps_its_array(device, store, between, function, call):
-    stepped = Stepped(device, store, frames=3)
+    stepped = Stepped(device, store, frames_in_flight=3)
     for _ in range(70):
         stepped.set(np.zeros(1, "int64"))
     array, alive = cell()
@@ -64,7 +64,7 @@ def test_a_frame_launched_while_a_wait_ends_keeps_its_array(device, store, betwe
     caller = threading.Thread(target=call, args=[stepped.frame])  # which waits inside C
     caller.start()
     caller.join(60)
-    assert stepped.frame.num_frames and not is_gone(alive)
+    assert stepped.frame.num_launched and not is_gone(alive)
     stepped.end(2)
     stepped.frame.wait()
     assert is_gone(alive) and stepped.first[0] in (0, 7)
@@ -72,7 +72,7 @@ def test_a_frame_launched_while_a_wait_ends_keeps_its_array(device, store, betwe
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_frames_that_never_drain_let_go_of_arrays(device, store, waits):
-    stepped = Stepped(device, store, frames=2, when_full="waits")
+    stepped = Stepped(device, store, frames_in_flight=2, when_full="waits")
     all_alive = []
     for number in range(200):
         array, alive = cell()
@@ -108,7 +108,7 @@ def test_a_refused_launch_of_many_keeps_its_rows(device):
     assert not is_gone(alive)
     frame.run()
     assert target.tolist() == [7] * 1000
-    frame.set_param(source, first)
+    frame.set_parameter(source, first)
     frame.run()
     assert target.tolist() == [1] * 1000 and is_gone(alive)
 
@@ -118,7 +118,7 @@ def test_refused_launches_of_many_let_go_of_rows_that_no_frame_takes(device, sto
     where, order = graph.parameter("where", first), graph.resource("order")
     graph.host(lambda: leave.acquire(timeout=60), blocking=True, excludes=order)
     graph.kernel(store, 1, [where, 7], writes=first, excludes=order)
-    frame = braid.Exec(device, graph, frames=2, when_full="refuses")
+    frame = braid.Exec(device, graph, frames_in_flight=2, when_full="refuses")
     row, alive = cell()
     frame.launch_many(2, rows={where: [first, row]})
     cells = [cell() for _ in range(3)]
@@ -172,7 +172,7 @@ class Setters:
         call = graph.host(lambda: None)
         self.frame = frame = braid.Exec(device, graph)
         self.setters = {
-            "braid_exec_set_param": lambda one: frame.set_param(where, one),
+            "braid_exec_set_parameter": lambda one: frame.set_parameter(where, one),
             "braid_exec_set_arg": lambda one: frame.set_arg(kernel, 0, one),
             "set_copy": lambda one: frame.set_copy(copy, to=one),
             "set_fill": lambda one: frame.set_fill(fill, np.int32(7), to=one.view("int32")),
@@ -180,7 +180,7 @@ class Setters:
         }
 
 
-NAMES = ["braid_exec_set_param", "braid_exec_set_arg", "set_copy", "set_fill", "set_function"]
+NAMES = ["braid_exec_set_parameter", "braid_exec_set_arg", "set_copy", "set_fill", "set_function"]
 
 
 @pytest.mark.parametrize("name", NAMES)

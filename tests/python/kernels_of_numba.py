@@ -29,7 +29,7 @@ def test_a_kernel_of_numba_takes_arrays_with_their_strides(gpu, mode):
     with braid.Exec(gpu, graph, mode=mode) as frame:
         frame.run()
         assert back.tolist() == [6 if i in range(1, 16, 3) else 2 for i in range(20)]
-        frame.set_param(factor, 5)
+        frame.set_parameter(factor, 5)
         frame.set_arg(node, 0, Typed(memory, (2,), strides=(-4,), offset=4))
         frame.run()
         assert back.tolist() == [10] * 2 + [2] * 18

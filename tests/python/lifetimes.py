@@ -169,7 +169,7 @@ def test_a_program_may_exit_while_frames_run():
 
 
 @pytest.mark.parametrize("loop", ["frame.run()", "frame.launch(); frame.wait()", "graph.fill(x, 1.0)", "graph.plan().svg()",
-                                  "braid.Exec(device, graph).run()", "stream.fill(x, 1.0); stream.synchronize()",
+                                  "braid.Exec(device, graph).run()", "stream.fill(x, 1.0); stream.wait()",
                                   "memory.copy_from(b'1' * 16)", "device.event().record(stream)"])
 def test_a_program_may_exit_while_a_daemon_thread_calls(loop):
     """Nothing is destroyed under a thread that is inside a call, and no thread begins another one."""

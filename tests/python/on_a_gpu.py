@@ -81,7 +81,7 @@ def torch_tensors_and_streams(device):
     with torch.cuda.stream(stream):
         for value in (1, 2, 3):
             y.mul_(2)
-            frame.set_param(factor, value)
+            frame.set_parameter(factor, value)
             frame.launch(stream)
         result = y.sum()
     expected = ((1 * 2 + 2) * 2 + 3) * torch.arange(NUM, dtype=torch.float64).sum()

@@ -78,7 +78,7 @@ def chain(gpu, function):
 def test_a_captured_operation_has_memory_of_its_own(gpu, driver):
     graph, back = chain(gpu, driver.copy)
     assert driver.said == ["handle"] * 2
-    with braid.Exec(gpu, graph, mode="graph", frames=2) as frame:
+    with braid.Exec(gpu, graph, mode="graph", frames_in_flight=2) as frame:
         frame.run(3, gpu.stream())
     assert back.tolist() == [0, 1, 2, 3]
     captures = driver.said[2:]

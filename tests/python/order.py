@@ -130,7 +130,7 @@ def test_a_launch_follows_its_stream(device):
     frame = braid.Exec(device, graph)
     stream.copy(middle, source)
     frame.launch(stream)
-    stream.synchronize()
+    stream.wait()
     assert last.tolist() == [0, 1, 2, 3]
 
 

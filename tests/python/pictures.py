@@ -79,7 +79,7 @@ def drawn(graph):
 
 
 def test_timings_and_tuning_are_tables_and_an_exec_reports(graph, device):
-    frame = braid.Exec(device, graph, profile=2)
+    frame = braid.Exec(device, graph, frames_kept=2)
     assert "a frame took" not in frame.report()
     frame.run(2)
     rows = [["".join(cell.itertext()) for cell in row] for row in xml.fromstring(frame.timings()._repr_html_()).iter("tr")]
@@ -92,7 +92,7 @@ def test_timings_and_tuning_are_tables_and_an_exec_reports(graph, device):
     state = handed.resource("state")
     for name in ("one", "two"):
         handed.host(lambda: None, name=name, excludes=state)
-    report = braid.Exec(device, handed, frames=2).report()
+    report = braid.Exec(device, handed, frames_in_flight=2).report()
     assert "frames in flight: 2" in report and "no gain: a further frame takes as long as one alone" in report
     tuned = braid.tune(device, graph, budget_ns=1, max_lanes=1)
     table = xml.fromstring(tuned._repr_html_())

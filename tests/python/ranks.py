@@ -75,7 +75,7 @@ def a_wait_leaves_python_free(device, world):
 
 
 def main():
-    ranks = braid.Ranks(timeout_ms=30000)
+    ranks = braid.Ranks(timeout_ns=30000000000)
     device = braid.Device("cpu", num_workers=2)
     world = ranks.communicator("world")
     assert len(ranks) == len(world) == 2 and world.rank == ranks.rank

@@ -20,10 +20,10 @@ def graph():
 
 
 def test_nodes_lanes_and_frames_are_timed(device, graph):
-    frame = braid.Exec(device, graph, profile=4)
+    frame = braid.Exec(device, graph, frames_kept=4)
     frame.run(6)
     timings = frame.timings()
-    assert timings.num_frames == 4
+    assert timings.frames_kept == 4
     assert [timing.node.name for timing in timings.nodes] == ["long", "behind", "beside"]
     assert all(timing.timed_by == "around" for timing in timings.nodes)
     long, behind, _ = (timing.time for timing in timings.nodes)
@@ -38,7 +38,7 @@ def test_nodes_in_a_loop_have_the_times_of_their_runs(device):
     graph = braid.Graph()
     with graph.loop(times=5) as loop:
         inside = graph.host(lambda: None)
-    frame = braid.Exec(device, graph, profile=2)
+    frame = braid.Exec(device, graph, frames_kept=2)
     frame.run(3)
     runs = {timing.node: timing for timing in frame.timings().nodes}
     assert (runs[loop].num_runs, runs[inside].num_runs) == (2, 10)
@@ -48,7 +48,7 @@ def test_nodes_in_a_loop_have_the_times_of_their_runs(device):
 def test_waits_are_timed(device, graph):
     beside = graph.nodes[2]
     graph.edge(graph.nodes[0], beside)
-    frame = braid.Exec(device, graph, profile=2, max_lanes=4, fixed_lanes=True)
+    frame = braid.Exec(device, graph, frames_kept=2, max_lanes=4, fixed_lanes=True)
     frame.run(2)
     (wait,) = frame.timings().waits
     assert wait.waited_for.name == "long" and wait.node.name in ("behind", "beside")
@@ -57,7 +57,7 @@ def test_waits_are_timed(device, graph):
 
 
 def test_intervals_are_drawn(device, graph):
-    frame = braid.Exec(device, graph, profile=2)
+    frame = braid.Exec(device, graph, frames_kept=2)
     frame.run(3)
     graph.empty(name="added later")
     intervals = frame.intervals()
@@ -65,7 +65,7 @@ def test_intervals_are_drawn(device, graph):
     for long, behind, _ in (intervals[:3], intervals[3:]):
         assert long[1] - long[0] >= SLEEP * 1e9 and behind[0] >= long[1]
     assert intervals[3][0] >= intervals[0][1]
-    with braid.Exec(device, graph, profile=2) as whole:
+    with braid.Exec(device, graph, frames_kept=2) as whole:
         before = time.monotonic_ns()
         whole.run()
         (timing,) = whole.timings().frames
@@ -87,7 +87,7 @@ def test_an_exec_that_keeps_no_times_says_so(device, graph):
 
 def test_measured_costs_are_planned_with_and_kept_in_files(device, graph, tmp_path):
     assert graph.plan().info.num_guessed == 3
-    with braid.Exec(device, graph, profile=3) as frame:
+    with braid.Exec(device, graph, frames_kept=3) as frame:
         frame.measure(3)
     plan = graph.plan()
     assert plan.info.num_guessed == 0
@@ -114,7 +114,7 @@ def test_measured_costs_are_planned_with_and_kept_in_files(device, graph, tmp_pa
 def test_what_raises_while_measuring_is_told(device):
     graph = braid.Graph()
     graph.host(lambda: 1 / 0, name="divide")
-    with braid.Exec(device, graph, profile=3) as frame:
+    with braid.Exec(device, graph, frames_kept=3) as frame:
         with pytest.raises(braid.HostCallError, match="divide"):
             frame.measure()
 
@@ -124,7 +124,7 @@ def test_tuning_tells_how_to_make_the_exec(device, graph):
     (best,) = (trial for trial in tuned.trials if trial.is_best)
     assert not best.was_dropped and not tuned.trials[0].was_dropped
     assert best.frame.median_ns <= 1.01 * tuned.trials[0].frame.median_ns
-    assert best.way == tuned.way and best.num_frames > 0 and best.frame.median_ns >= SLEEP * 1e9
+    assert best.way == tuned.way and best.frames_timed > 0 and best.frame.median_ns >= SLEEP * 1e9
     with braid.Exec(device, graph, **tuned.way) as frame:
         frame.run()
         assert frame.schedule.info.num_lanes == best.num_lanes
@@ -136,7 +136,7 @@ def test_tuning_states_how_long_it_takes_first(device, graph):
     tuned = braid.tune(device, graph, budget_ns=1, max_lanes=1, progress=lambda used, total: told.append((used, total)))
     total = told[0][1]
     assert told[0][0] == 0 and {one[1] for one in told} == {total} and told[-1][0] == total
-    num_frames = sum(trial.num_frames + 1 for trial in tuned.trials)  # the first of each way does not count
+    num_frames = sum(trial.frames_timed + 1 for trial in tuned.trials)  # the first of each way does not count
     assert total >= num_frames * SLEEP * 1e9
     assert [used for used, _ in told] == sorted(used for used, _ in told)
 
@@ -156,12 +156,12 @@ def test_tuning_tries_frames_in_flight_where_it_may(device):
     graph.host(work, name="two", blocking=True, excludes=second, after=one)
     assert all("frames" not in trial.way for trial in braid.tune(device, graph, budget_ns=1).trials)
     assert not any(overlaps)
-    tuned = braid.tune(device, graph, budget_ns=1, max_frames=3)
+    tuned = braid.tune(device, graph, budget_ns=1, max_frames_in_flight=3)
     assert any(overlaps)
-    depths = {trial.way.get("frames", 1) for trial in tuned.trials}
+    depths = {trial.way.get("frames_in_flight", 1) for trial in tuned.trials}
     assert depths == {1, 2, 3} and any("2 frames in flight" in trial.name for trial in tuned.trials)
-    deepest = next(trial for trial in tuned.trials if trial.way.get("frames") == 3)
+    deepest = next(trial for trial in tuned.trials if trial.way.get("frames_in_flight") == 3)
     with braid.Exec(device, graph, **deepest.way) as frame:
-        assert frame.info.num_frames == 3
+        assert frame.info.frames_in_flight == 3
     graph.host(lambda: None, name="alone")  # which declares nothing, so that frames do not overlap
-    assert {trial.way.get("frames", 1) for trial in braid.tune(device, graph, budget_ns=1, max_frames=2).trials} == {1}
+    assert {trial.way.get("frames_in_flight", 1) for trial in braid.tune(device, graph, budget_ns=1, max_frames_in_flight=2).trials} == {1}

@@ -117,7 +117,7 @@ static void *launch_again(void *user)
     struct again *again = user;
     static int row = 10;
     int *const address = &row;
-    const braid_param_rows rows = { again->value, &address, 1 };
+    const braid_parameter_rows rows = { again->value, &address, 1 };
     atomic_store(&again->has_begun, 1);
     again->status = braid_exec_launch_many(again->job->exec, NULL, 1, &rows, 1);
     atomic_store(&again->has_ended, 1);
@@ -160,7 +160,7 @@ void test_a_row_is_for_the_launch_that_waits_for_a_failed_one(void **state)
     while (!atomic_load(&again.has_begun))
         sched_yield();
     for (uint64_t start = clock_now_ns(); clock_now_ns() - start < LINGER_NS; sched_yield())
-        check_ok(braid_exec_set_param(job->exec, again.value, &address));
+        check_ok(braid_exec_set_parameter(job->exec, again.value, &address));
     assert_false(atomic_load(&again.has_ended));
     atomic_store(&again.may_go, 1);
     pthread_join(launcher, NULL);

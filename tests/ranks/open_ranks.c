@@ -16,6 +16,6 @@ int main(int argc, char **argv)
     if (getauxval(AT_SECURE))
         puts("this program has more rights than its user");
     braid_status status = braid_ranks_open(NULL, &ranks);
-    printf("%s %s\n", braid_status_name(status), status ? braid_error_message() : "");
+    printf("%s %s\n", braid_status_get_name(status), status ? braid_error_get_message() : "");
     return 0;
 }

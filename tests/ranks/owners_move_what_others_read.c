@@ -169,7 +169,7 @@ static void add_tasks(struct job *job, const struct task *tasks, uint32_t num, s
         braid_access accesses[1 + MOST_READS];
         size_t num_accesses = task_accesses(&tasks[i], fields, accesses);
         bool takes_part = braid_graph_takes_part(job->graph, accesses, num_accesses);
-        size_t num_nodes = braid_graph_num_nodes(job->graph);
+        size_t num_nodes = braid_graph_get_num_nodes(job->graph);
         braid_node node = { 0 };
         if (takes_part || rank % 2)
             check_ok(add_task(job->graph, &tasks[i], fields, &node));
@@ -178,7 +178,7 @@ static void add_tasks(struct job *job, const struct task *tasks, uint32_t num, s
         if (node.graph)
             assert_int_equal(node.index == BRAID_ELSEWHERE, !is_here);
         if (!takes_part)
-            assert_int_equal(braid_graph_num_nodes(job->graph), num_nodes);
+            assert_int_equal(braid_graph_get_num_nodes(job->graph), num_nodes);
     }
 }
 
@@ -199,7 +199,7 @@ static void try_graph(struct job *job, uint64_t seed)
         tasks[i] = draw_task(&random, num_buffers);
     add_fields(job, fields, num_buffers, &random);
     add_tasks(job, tasks, num_tasks, fields);
-    const braid_exec_options options = { .frames = random_chance(&random, 50) ? 2 : 1 };
+    const braid_exec_options options = { .frames_in_flight = random_chance(&random, 50) ? 2 : 1 };
     check_ok(braid_exec_create(job->device, job->graph, &options, &job->exec));
     for (uint32_t i = 0; i < num_frames; i++) {
         check_ok(braid_exec_launch(job->exec, NULL));

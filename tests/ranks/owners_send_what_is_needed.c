@@ -45,9 +45,9 @@ static void write_to(struct job *job, braid_resource what)
 static size_t count_transfers(const struct job *job)
 {
     size_t num = 0;
-    for (size_t i = 0; i < braid_graph_num_nodes(job->graph); i++)
-        num += !strncmp(braid_graph_node_name(job->graph, braid_graph_node(job->graph, i)), "post ",
-                        5);
+    for (size_t i = 0; i < braid_graph_get_num_nodes(job->graph); i++)
+        num += !strncmp(braid_graph_get_node_name(job->graph, braid_graph_get_node(job->graph, i)),
+                        "post ", 5);
     return num;
 }
 
@@ -84,8 +84,9 @@ void test_a_neighbour_is_sent_the_rows_it_reads(void **state)
     task(job, b, halves[0]);
     assert_int_equal(count_transfers(job), rank < 2 ? 4 : 0);
     if (rank < 2)
-        assert_string_equal(braid_graph_node_name(job->graph, braid_graph_node(job->graph, 1)),
-                            rank ? "a[0, 32) from 0" : "a[0, 32) to 1");
+        assert_string_equal(
+            braid_graph_get_node_name(job->graph, braid_graph_get_node(job->graph, 1)),
+            rank ? "a[0, 32) from 0" : "a[0, 32) to 1");
     check_ok(braid_exec_create(job->device, job->graph, NULL, &job->exec));
 }
 
@@ -100,7 +101,7 @@ void test_a_rank_has_nothing_of_what_it_has_no_part_in(void **state)
     braid_node first = task(job, b, a), second = task(job, b, a);
     assert_int_equal(first.index == BRAID_ELSEWHERE, rank != 1);
     assert_int_equal(braid_graph_takes_part(job->graph, writes, 1), rank < 2); // has a copy
-    assert_int_equal(braid_graph_num_nodes(job->graph), rank == 0 ? 2 : rank == 1 ? 4 : 0);
+    assert_int_equal(braid_graph_get_num_nodes(job->graph), rank == 0 ? 2 : rank == 1 ? 4 : 0);
     // What is said of a node that is elsewhere is for who has it.
     check_ok(braid_graph_set_cost(job->graph, first, 1000));
     check_ok(braid_graph_add_edge(job->graph, first, second));
@@ -148,11 +149,11 @@ void test_bundles_run_where_their_main_node_runs(void **state)
     struct job *job = *state;
     braid_resource a = own(job, 0, "a", BYTES), b = own(job, 1, "b", BYTES);
     braid_node main = task(job, b, b), before;
-    size_t num = braid_graph_num_nodes(job->graph);
+    size_t num = braid_graph_get_num_nodes(job->graph);
     const braid_empty prelude = { .node = { .name = "before", .prelude_of = main } };
     check_ok(braid_graph_add_empty(job->graph, &prelude, &before));
     assert_int_equal(before.index == BRAID_ELSEWHERE, rank != 1);
-    assert_int_equal(braid_graph_num_nodes(job->graph), num + (rank == 1));
+    assert_int_equal(braid_graph_get_num_nodes(job->graph), num + (rank == 1));
     if (rank == 1) {
         const braid_access reads = { a, BRAID_READ }, writes = { b, BRAID_WRITE };
         braid_empty wrong = prelude;
@@ -169,10 +170,10 @@ void test_bundles_run_where_their_main_node_runs(void **state)
 
 static void refuse_task(struct job *job, const braid_access *accesses, size_t num, const char *text)
 {
-    size_t num_nodes = braid_graph_num_nodes(job->graph);
+    size_t num_nodes = braid_graph_get_num_nodes(job->graph);
     assert_true(braid_graph_takes_part(job->graph, accesses, num) || num > 1);
     check_fails(try_task(job, "x", accesses, num, NULL), BRAID_INVALID_ARGUMENT, text);
-    assert_int_equal(braid_graph_num_nodes(job->graph), num_nodes);
+    assert_int_equal(braid_graph_get_num_nodes(job->graph), num_nodes);
 }
 
 void test_a_task_that_breaks_the_rule_is_refused(void **state)
@@ -253,7 +254,7 @@ void test_a_task_is_added_with_its_transfers_or_not_at_all(void **state)
         status = try_task(job, "task", accesses, NUM, NULL);
         failing_memory_disarm();
         if (status)
-            assert_int_equal(braid_graph_num_nodes(job->graph), 0);
+            assert_int_equal(braid_graph_get_num_nodes(job->graph), 0);
     }
     check_ok(status);
     assert_true(nth > 3 || rank > 1);
@@ -262,10 +263,10 @@ void test_a_task_is_added_with_its_transfers_or_not_at_all(void **state)
     const braid_access reads[] = { { accesses[0].resource, BRAID_READ },
                                    { accesses[1].resource, BRAID_WRITE } };
     const braid_host_call wrong = { .node = { .accesses = reads, .num_accesses = 2 } };
-    size_t num = braid_graph_num_nodes(job->graph);
+    size_t num = braid_graph_get_num_nodes(job->graph);
     if (rank == 1)
         check_fails(braid_graph_add_host_call(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
                     ".call is NULL");
-    assert_int_equal(braid_graph_num_nodes(job->graph), num);
+    assert_int_equal(braid_graph_get_num_nodes(job->graph), num);
     check_ok(braid_exec_create(job->device, job->graph, NULL, &job->exec));
 }

@@ -20,7 +20,7 @@
 #include <braid/braid.h>
 
 // Long enough for ranks that are there to come on a busy machine.
-#define TIMEOUT_MS 6000
+#define TIMEOUT_NS 6000000000
 
 #define CHECK(call) check_at((call), #call)
 
@@ -28,16 +28,16 @@ static void check_at(braid_status status, const char *call)
 {
     if (!status)
         return;
-    fprintf(stderr, "%s: %s\n", call, braid_error_message());
+    fprintf(stderr, "%s: %s\n", call, braid_error_get_message());
     exit(EXIT_FAILURE);
 }
 
 static void expect(braid_status status, const char *text)
 {
-    if (status == BRAID_DEVICE_ERROR && strstr(braid_error_message(), text))
+    if (status == BRAID_DEVICE_ERROR && strstr(braid_error_get_message(), text))
         return;
     fprintf(stderr, "status %d, and '%s' is not in the message: %s\n", (int)status, text,
-            braid_error_message());
+            braid_error_get_message());
     exit(EXIT_FAILURE);
 }
 
@@ -77,7 +77,7 @@ static uint32_t rank_of(const braid_ranks *ranks)
 
 static void open_job(struct job *job)
 {
-    const braid_ranks_options options = { .timeout_ms = TIMEOUT_MS };
+    const braid_ranks_options options = { .timeout_ns = TIMEOUT_NS };
     const char *devices = getenv("BRAID_TEST_DEVICES");
     CHECK(braid_ranks_open(&options, &job->ranks));
     CHECK(braid_communicator_create(job->ranks, "world", 0, &job->world));
@@ -130,9 +130,9 @@ static void lose_connection(struct job *job, const braid_exec_options *options)
 static void expect_refusal(const struct job *job, braid_status status, braid_status expected)
 {
     if (status == expected &&
-        (rank_of(job->ranks) == 1 || strstr(braid_error_message(), "rank 1 made no exec")))
+        (rank_of(job->ranks) == 1 || strstr(braid_error_get_message(), "rank 1 made no exec")))
         return;
-    fprintf(stderr, "status %d: %s\n", (int)status, braid_error_message());
+    fprintf(stderr, "status %d: %s\n", (int)status, braid_error_get_message());
     exit(EXIT_FAILURE);
 }
 
@@ -223,7 +223,7 @@ static struct stand_in find_stand_in(void)
 
 static char logged[4096];
 
-static void take_log(void *user, braid_status status, const char *message)
+static void take_log(braid_status status, const char *message, void *user)
 {
     (void)user, (void)status;
     strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
@@ -232,7 +232,7 @@ static void take_log(void *user, braid_status status, const char *message)
 // What destroys is told of in the log alone. The device may be made current a second time.
 static bool was_told(const char *function, braid_status status)
 {
-    const char *returned = status ? braid_error_message() : "";
+    const char *returned = status ? braid_error_get_message() : "";
     if (strncmp(function, "cuCtx", 5) == 0)
         return !status || strstr(returned, "when the device was made current");
     return strstr(returned, function) || (strstr(function, "Destroy") && strstr(logged, function));
@@ -253,7 +253,8 @@ static bool fail_nth(const struct stand_in *driver, const char *function, long n
     driver->configure("BRAID_STANDIN_FAIL", NULL);
     bool failed = driver->count_calls(function) - before >= nth;
     if (failed ? !was_told(function, status) : status != BRAID_OK) {
-        fprintf(stderr, "%s: returned '%s', logged '%s'\n", rule, braid_error_message(), logged);
+        fprintf(stderr, "%s: returned '%s', logged '%s'\n", rule, braid_error_get_message(),
+                logged);
         exit(EXIT_FAILURE);
     }
     if (status)

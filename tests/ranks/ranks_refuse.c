@@ -58,7 +58,7 @@ static braid_status make_one(const struct job *job, braid_communication given, b
 
 static bool is_refused(braid_status status, braid_status expected)
 {
-    return status == expected && strstr(braid_error_message(), "before a fork");
+    return status == expected && strstr(braid_error_get_message(), "before a fork");
 }
 
 void test_a_child_is_refused_its_parents_ranks(void **state)
@@ -302,7 +302,7 @@ void test_a_wrong_operation_is_refused_at_once(void **state)
                                   .peer = (rank + 1) % NUM_RANKS };
     braid_communication wrong = given;
     braid_node main_node;
-    size_t num = braid_graph_num_nodes(job->graph);
+    size_t num = braid_graph_get_num_nodes(job->graph);
     wrong.peer = rank;
     check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
                 "node 'x': the rank itself");
@@ -375,7 +375,7 @@ void test_a_wrong_operation_is_refused_at_once(void **state)
         check_fails(braid_graph_add_communication(job->graph, &wrong, NULL), BRAID_INVALID_ARGUMENT,
                     ".communicator is not a communicator of this graph");
     }
-    assert_int_equal(braid_graph_num_nodes(job->graph), num + 1);
+    assert_int_equal(braid_graph_get_num_nodes(job->graph), num + 1);
 }
 
 void test_an_operation_is_added_whole_or_not_at_all(void **state)
@@ -396,11 +396,11 @@ void test_an_operation_is_added_whole_or_not_at_all(void **state)
     braid_status status = BRAID_NO_MEMORY;
     uint64_t nth = 1;
     for (; status == BRAID_NO_MEMORY; nth++) {
-        size_t num = braid_graph_num_nodes(job->graph);
+        size_t num = braid_graph_get_num_nodes(job->graph);
         failing_memory_arm(nth);
         status = braid_graph_add_communication(job->graph, &given, NULL);
         failing_memory_disarm();
-        assert_int_equal(braid_graph_num_nodes(job->graph), num + (status ? 0 : 2));
+        assert_int_equal(braid_graph_get_num_nodes(job->graph), num + (status ? 0 : 2));
     }
     check_ok(status);
     assert_true(nth > 3);

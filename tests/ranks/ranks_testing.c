@@ -12,7 +12,7 @@ uint32_t rank;
 int open_ranks(void)
 {
     if (braid_ranks_open(NULL, &ranks)) {
-        fprintf(stderr, "%s\n", braid_error_message());
+        fprintf(stderr, "%s\n", braid_error_get_message());
         return EXIT_FAILURE;
     }
     braid_ranks_info info;

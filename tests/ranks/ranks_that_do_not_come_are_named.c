@@ -10,7 +10,7 @@
 #include <braid/braid.h>
 
 // Long enough for ranks that are there to come on a busy machine.
-#define TIMEOUT_MS 8000
+#define TIMEOUT_NS 8000000000
 
 #define CHECK(call) check_at((call), #call)
 
@@ -18,15 +18,15 @@ static void check_at(braid_status status, const char *call)
 {
     if (!status)
         return;
-    fprintf(stderr, "%s: %s\n", call, braid_error_message());
+    fprintf(stderr, "%s: %s\n", call, braid_error_get_message());
     exit(EXIT_FAILURE);
 }
 
 static void expect(const char *text)
 {
-    if (strstr(braid_error_message(), text))
+    if (strstr(braid_error_get_message(), text))
         return;
-    fprintf(stderr, "'%s' is not in the message: %s\n", text, braid_error_message());
+    fprintf(stderr, "'%s' is not in the message: %s\n", text, braid_error_get_message());
     exit(EXIT_FAILURE);
 }
 
@@ -54,7 +54,7 @@ static void hang(braid_ranks *ranks)
 
 int main(void)
 {
-    const braid_ranks_options options = { .timeout_ms = TIMEOUT_MS };
+    const braid_ranks_options options = { .timeout_ns = TIMEOUT_NS };
     const braid_device_options cpu = { .backend = "cpu", .num_workers = 2 };
     braid_ranks *ranks;
     braid_communicator *world;

@@ -152,9 +152,10 @@ static void test_edges_of_an_operation_hold_for_all_of_it(void **state)
     check_ok(braid_graph_add_host_call(job->graph, &call, &calls[1]));
     sum = add(job, "sum", BRAID_RANK_ALL_REDUCE,
               (braid_communication){ .from = a, .to = a, .count = 1 }, NULL, 0);
-    assert_string_equal(braid_graph_node_name(job->graph, sum), "sum");
+    assert_string_equal(braid_graph_get_node_name(job->graph, sum), "sum");
     assert_string_equal(
-        braid_graph_node_name(job->graph, braid_graph_node(job->graph, sum.index - 1)), "post sum");
+        braid_graph_get_node_name(job->graph, braid_graph_get_node(job->graph, sum.index - 1)),
+        "post sum");
     check_ok(braid_graph_add_edge(job->graph, calls[0], sum));
     check_ok(braid_graph_add_edge(job->graph, sum, calls[1]));
     run(job, 1);
@@ -214,7 +215,7 @@ static void test_frames_in_flight_keep_their_own_transients(void **state)
     add(job, "total", BRAID_RANK_ALL_REDUCE,
         (braid_communication){ .from_resource = passed, .to = sums, .count = 1 },
         (braid_access[]){ { passed, BRAID_READ }, { total, BRAID_WRITE } }, 2);
-    const braid_exec_options options = { .frames = 3 };
+    const braid_exec_options options = { .frames_in_flight = 3 };
     check_ok(braid_exec_create(job->device, job->graph, &options, &job->exec));
     for (int i = 0; i < FRAMES; i++)
         check_ok(braid_exec_launch(job->exec, NULL));
@@ -230,7 +231,7 @@ static void test_an_operation_without_accesses_keeps_frames_whole(void **state)
     braid_exec_info info;
     add(job, "sum", BRAID_RANK_ALL_REDUCE, (braid_communication){ .from = a, .to = a, .count = 1 },
         NULL, 0);
-    const braid_exec_options options = { .frames = 2 };
+    const braid_exec_options options = { .frames_in_flight = 2 };
     check_ok(braid_exec_create(job->device, job->graph, &options, &job->exec));
     braid_exec_get_info(job->exec, &info);
     assert_true(info.whole_frames);

@@ -177,7 +177,7 @@ static void make_frame(struct frame *frame, braid_exec_mode mode, uint32_t depth
     add_mesh(frame, graph);
     const braid_exec_options exec = { .mode = mode,
                                       .plan = { .max_lanes = 3, .fixed_lanes = true },
-                                      .frames = depth,
+                                      .frames_in_flight = depth,
                                       .on_frame_end = count_end,
                                       .on_frame_end_user = &frame->num_ended };
     check_ok(braid_exec_create(frame->device, graph, &exec, &frame->exec));
@@ -189,7 +189,7 @@ static void run_frames(struct frame *frame, uint64_t num)
     for (uint64_t i = 0; i < num; i++) {
         uint32_t addend = (uint32_t)i;
         check_ok(braid_exec_set_arg(frame->exec, frame->changing, 3, BRAID_ARG(addend)));
-        check_ok(braid_exec_set_param(frame->exec, frame->value, &addend));
+        check_ok(braid_exec_set_parameter(frame->exec, frame->value, &addend));
         check_ok(braid_exec_launch(frame->exec, i % 2 ? frame->stream : NULL));
         if (i % NUM_IN_FLIGHT == NUM_IN_FLIGHT - 1)
             check_ok(braid_exec_wait(frame->exec));

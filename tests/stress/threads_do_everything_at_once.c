@@ -199,7 +199,7 @@ static void use_shared_exec(struct worker *worker, struct shared *shared)
     worked(braid_exec_set_arg(shared->exec, shared->node, 1, BRAID_ARG(addend)));
     if (worked(braid_exec_launch(shared->exec, NULL)))
         worker->num_frames++;
-    braid_status status = braid_exec_wait_until(shared->exec, BRAID_LAST_FRAME, 0);
+    braid_status status = braid_exec_wait_for(shared->exec, BRAID_LAST_FRAME, 0);
     if (status != BRAID_NOT_READY)
         worked(status);
     if (random_chance(&worker->random, 30))
@@ -292,7 +292,7 @@ static void run_stress(uint32_t num_devices, bool memory_fails)
     failing_memory_disarm();
     for (uint32_t i = 0; i < NUM_THREADS; i++) {
         if (workers[i].failed_line)
-            fail_msg("thread %u: %s at line %d", i, braid_status_name(workers[i].failed_status),
+            fail_msg("thread %u: %s at line %d", i, braid_status_get_name(workers[i].failed_status),
                      workers[i].failed_line);
         num_frames += workers[i].num_frames;
         num_without_memory += workers[i].num_without_memory;

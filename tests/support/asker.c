@@ -4,7 +4,7 @@
 
 #include "support/check.h"
 
-static void hear_of_failure(void *user, braid_status status, const char *message)
+static void hear_of_failure(braid_status status, const char *message, void *user)
 {
     struct asker *asker = user;
     (void)status, (void)message;
@@ -30,7 +30,7 @@ void asker_count_end(uint64_t frame, void *user)
 {
     struct asker *asker = user;
     assert_int_equal(frame, asker->num_ended);
-    assert_true(braid_exec_num_frames(asker->exec) > frame);
+    assert_true(braid_exec_get_num_launched(asker->exec) > frame);
     asker->num_ended++;
 }
 
@@ -53,6 +53,6 @@ void asker_join(struct asker *asker, braid_status status)
 void asker_finish(struct asker *asker)
 {
     check_ok(braid_exec_wait(asker->exec));
-    assert_int_equal(asker->num_ended, braid_exec_num_frames(asker->exec));
+    assert_int_equal(asker->num_ended, braid_exec_get_num_launched(asker->exec));
     sem_destroy(&asker->has_failed);
 }

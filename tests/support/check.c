@@ -24,8 +24,8 @@ _Noreturn void skip_program(const char *reason)
 static void skip_if_left_out(braid_status status)
 {
     if (status == BRAID_UNSUPPORTED &&
-        strstr(braid_error_message(), ": this Braid was built without the add-on '"))
-        skip_program(braid_error_message());
+        strstr(braid_error_get_message(), ": this Braid was built without the add-on '"))
+        skip_program(braid_error_get_message());
 }
 
 void check_ok_at(braid_status status, const char *call, const char *file, int line)
@@ -33,7 +33,8 @@ void check_ok_at(braid_status status, const char *call, const char *file, int li
     if (status == BRAID_OK)
         return;
     skip_if_left_out(status);
-    print_error("%s returned %s: %s\n", call, braid_status_name(status), braid_error_message());
+    print_error("%s returned %s: %s\n", call, braid_status_get_name(status),
+                braid_error_get_message());
     _fail(file, line);
 }
 
@@ -42,12 +43,13 @@ void check_fails_at(braid_status status, braid_status expected, const char *text
 {
     if (status != expected) {
         skip_if_left_out(status);
-        print_error("%s returned %s, not %s\n", call, braid_status_name(status),
-                    braid_status_name(expected));
+        print_error("%s returned %s, not %s\n", call, braid_status_get_name(status),
+                    braid_status_get_name(expected));
         _fail(file, line);
     }
-    if (!strstr(braid_error_message(), text)) {
-        print_error("%s: the message does not name '%s': %s\n", call, text, braid_error_message());
+    if (!strstr(braid_error_get_message(), text)) {
+        print_error("%s: the message does not name '%s': %s\n", call, text,
+                    braid_error_get_message());
         _fail(file, line);
     }
 }

@@ -169,7 +169,7 @@ static void *allocate(braid_device *device, const void *from, uint64_t bytes)
     void *memory;
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, bytes, &memory));
     check_ok(braid_stream_copy(device, NULL, memory, from, bytes));
-    check_ok(braid_stream_synchronize(device, NULL));
+    check_ok(braid_stream_wait(device, NULL));
     return memory;
 }
 
@@ -211,7 +211,7 @@ uint64_t capture_bodies(const char *backend, braid_exec_mode mode, bool is_race,
     else
         add_whole(&bodies);
     check_ok(braid_exec_create(device, graph, &options, &exec));
-    check_ok(braid_exec_capture(exec, path, &bytes));
+    check_ok(braid_exec_save_capture(exec, path, &bytes));
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     for (int i = 0; i < 5; i++)

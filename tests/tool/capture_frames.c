@@ -55,7 +55,7 @@ static void *allocate(struct making *making, int i, float first)
     check_ok(braid_memory_allocate(making->device, BRAID_MEMORY_DEVICE, sizeof(values),
                                    &making->memory[i]));
     check_ok(braid_stream_copy(making->device, NULL, making->memory[i], values, sizeof(values)));
-    check_ok(braid_stream_synchronize(making->device, NULL));
+    check_ok(braid_stream_wait(making->device, NULL));
     return making->memory[i];
 }
 
@@ -224,11 +224,11 @@ uint64_t capture_frame(const char *backend, bool is_race, const char *path)
     const float factor = 4;
     const bool is_enabled = false;
     if (!is_race)
-        check_ok(braid_exec_set_param(exec, making.factor, &factor));
+        check_ok(braid_exec_set_parameter(exec, making.factor, &factor));
     check_ok(braid_exec_set(exec, pause, BRAID_TARGET_ENABLED, 0, &is_enabled));
     uint64_t stated = 0, written = 1;
-    check_ok(braid_exec_capture(exec, NULL, &stated));
-    check_ok(braid_exec_capture(exec, path, &written));
+    check_ok(braid_exec_save_capture(exec, NULL, &stated));
+    check_ok(braid_exec_save_capture(exec, path, &written));
     assert_int_equal(stated, written);
     braid_exec_destroy(exec);
     for (int i = 0; i < 4; i++)

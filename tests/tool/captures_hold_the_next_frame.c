@@ -92,7 +92,7 @@ static void capture_and_read(braid_exec *exec, struct capture_file *out_file)
 {
     char path[] = "/tmp/braid_capture_XXXXXX";
     close(mkstemp(path));
-    check_ok(braid_exec_capture(exec, path, NULL));
+    check_ok(braid_exec_save_capture(exec, path, NULL));
     assert_int_equal(capture_file_read(path, out_file), EXIT_DONE);
     unlink(path);
 }
@@ -133,7 +133,7 @@ static void read_graph(struct capture_file *out_file, uint32_t *words, uint64_t 
     check_ok(braid_graph_add_empty(graph, &(braid_empty){ .node.name = "unneeded" }, NULL));
     braid_exec *exec = own_exec(device, graph, &(braid_exec_options){ .capture = true });
     check_ok(braid_exec_set_arg(exec, node, 4, BRAID_ARG(second)));
-    check_fails(braid_exec_capture(exec, NULL, NULL), BRAID_INVALID_ARGUMENT, "path");
+    check_fails(braid_exec_save_capture(exec, NULL, NULL), BRAID_INVALID_ARGUMENT, "path");
     capture_and_read(exec, out_file);
     destroy_owned();
 }
@@ -260,11 +260,11 @@ static void nodes_that_nothing_needs_are_disabled(void **state)
     check_ok(braid_graph_use_parameter(
         graph, on, &(braid_parameter_use){ .node = needs, .target = BRAID_TARGET_ENABLED }));
     braid_exec *exec = own_exec(device, graph, &(braid_exec_options){ .capture = true });
-    check_ok(braid_exec_set_param(exec, on, &is_on));
+    check_ok(braid_exec_set_parameter(exec, on, &is_on));
     capture_and_read(exec, &file);
     assert_true(node_named(&file, "makes")->is_enabled);
     capture_file_finish(&file);
-    check_ok(braid_exec_set_param(exec, on, &is_off));
+    check_ok(braid_exec_set_parameter(exec, on, &is_off));
     capture_and_read(exec, &file);
     assert_false(node_named(&file, "makes")->is_enabled);
     capture_file_finish(&file);

@@ -122,7 +122,7 @@ static unsigned char *capture_address(bool is_grid, size_t *out_num)
     check_ok(is_grid ? braid_graph_add_kernel(graph, &launch, NULL)
                      : braid_graph_add_host_call(graph, &call, NULL));
     check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
-    check_ok(braid_exec_capture(exec, path, &num));
+    check_ok(braid_exec_save_capture(exec, path, &num));
     unsigned char *bytes = malloc(num);
     assert_non_null(bytes);
     assert_non_null(freopen(path, "rb", file));

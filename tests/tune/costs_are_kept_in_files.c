@@ -76,7 +76,7 @@ static void what_is_saved_is_loaded(void **state)
     (void)state;
     braid_device *device = open_device();
     braid_graph *graph = make_graph("second"), *again = make_graph("second");
-    check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, 1), 5000));
+    check_ok(braid_graph_set_cost(graph, braid_graph_get_node(graph, 1), 5000));
     check_ok(braid_graph_save_costs(graph, device, path));
     for (int i = 0; i < 2; i++) {
         check_ok(braid_graph_load_costs(again, i ? NULL : device, path));
@@ -204,7 +204,7 @@ static void what_is_no_file_of_costs_is_refused(void **state)
     };
     braid_graph *graph = make_graph("second");
     char digest[32], text[512];
-    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_digest(graph));
+    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_get_digest(graph));
     size_t num = sizeof(texts) / sizeof(texts[0]), num_rests = sizeof(rests) / sizeof(rests[0]);
     for (size_t i = 0; i < num + num_rests; i++) {
         snprintf(text, sizeof(text), HEAD "%s", digest, i < num ? "" : rests[i - num]);
@@ -247,7 +247,7 @@ static void wrong_numbers_are_named(void **state)
     };
     braid_graph *graph = make_graph("second");
     char digest[32], text[512];
-    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_digest(graph));
+    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_get_digest(graph));
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         snprintf(text, sizeof(text), HEAD ORIGIN NUMBERS, digest, files[i].numbers);
         write_text(text);
@@ -269,7 +269,7 @@ static void numbers_that_are_too_large_are_saved_as_the_largest(void **state)
     check_ok(braid_graph_begin_loop(graph, &loop, NULL));
     check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
     check_ok(braid_graph_end(graph));
-    check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, 1), UINT64_MAX));
+    check_ok(braid_graph_set_cost(graph, braid_graph_get_node(graph, 1), UINT64_MAX));
     check_ok(braid_graph_save_costs(graph, device, path));
     check_ok(braid_graph_load_costs(graph, device, path));
     assert_int_equal(graph_regions(graph)[0].expected, INT64_MAX);
@@ -291,7 +291,7 @@ static void missing_lists_are_named(void **state)
     };
     braid_graph *graph = make_graph("second");
     char digest[32], text[512];
-    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_digest(graph));
+    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_get_digest(graph));
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         snprintf(text, sizeof(text), HEAD ORIGIN "%s", digest, files[i].lists);
         write_text(text);
@@ -311,7 +311,7 @@ static void wrong_iterations_are_named(void **state)
     braid_graph *graph = make_loop();
     const uint64_t length = length_of(graph);
     char digest[32], text[512];
-    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_digest(graph));
+    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_get_digest(graph));
     for (int i = 0; i < 2; i++) {
         snprintf(text, sizeof(text), HEAD ORIGIN "\"costs_ns\": [0, 7], \"iterations\": [%s]}",
                  digest, numbers[i]);

@@ -23,15 +23,15 @@ struct told {
     uint32_t num_with[4];               // ways with so many frames
 };
 
-static void note(void *user, const braid_tune_trial *trial)
+static void note(const braid_tune_trial *trial, void *user)
 {
     struct told *told = user;
-    assert_in_range(trial->num_frames, 1, 3);
+    assert_in_range(trial->frames_timed, 1, 3);
     told->num++;
-    told->num_frames += trial->num_frames;
-    told->num_with[trial->num_frames]++;
+    told->num_frames += trial->frames_timed;
+    told->num_with[trial->frames_timed]++;
     told->num_left += !trial->was_dropped;
-    assert_int_equal(!trial->was_dropped, trial->num_frames == 3);
+    assert_int_equal(!trial->was_dropped, trial->frames_timed == 3);
 }
 
 // Returns how many frames were run.
@@ -51,7 +51,7 @@ static uint32_t tune(bool keep_costs, struct told *told)
         .budget_ns = 1, .keep_costs = keep_costs, .report = note, .user = told
     };
     braid_exec_options way;
-    check_ok(braid_exec_tune(device, graph, &options, &way));
+    check_ok(braid_graph_tune(graph, device, &options, &way));
     braid_graph_destroy(graph);
     check_ok(braid_device_close(device));
     assert_int_equal(atomic_load(&num_run) % NUM_NODES, 0);

@@ -16,7 +16,7 @@ static void do_nothing(const braid_blocks *blocks, void *const *args)
     (void)blocks, (void)args;
 }
 
-static void count(void *user, const braid_tune_trial *trial)
+static void count(const braid_tune_trial *trial, void *user)
 {
     (void)trial;
     ++*(int *)user;
@@ -39,15 +39,15 @@ static void check_tuning(braid_device *device, braid_graph *graph, uint64_t nth,
     const braid_tune_options options = {
         .budget_ns = 1, .max_lanes = 2, .keep_costs = true, .report = count, .user = &num_told
     };
-    braid_exec_options way = { .profile = 7 };
+    braid_exec_options way = { .frames_kept = 7 };
     failing_memory_arm_once(nth);
-    braid_status status = braid_exec_tune(device, graph, &options, &way);
+    braid_status status = braid_graph_tune(graph, device, &options, &way);
     *out_failed = failing_memory_disarm();
     assert_true(status == BRAID_OK || (*out_failed && status == BRAID_NO_MEMORY));
     assert_int_equal(status == BRAID_OK, num_told > 0);
-    assert_int_equal(status == BRAID_OK, way.profile == 0);
+    assert_int_equal(status == BRAID_OK, way.frames_kept == 0);
     if (status)
-        assert_non_null(strstr(braid_error_message(), "memory"));
+        assert_non_null(strstr(braid_error_get_message(), "memory"));
 }
 
 static void any_allocation_may_fail(void **state)

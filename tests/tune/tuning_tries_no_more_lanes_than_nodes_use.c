@@ -29,7 +29,7 @@ static braid_graph *make_graph(bool is_chain)
     return graph;
 }
 
-static void note_most(void *user, const braid_tune_trial *trial)
+static void note_most(const braid_tune_trial *trial, void *user)
 {
     uint32_t *most = user;
     *most = trial->num_lanes > *most ? trial->num_lanes : *most;
@@ -50,7 +50,7 @@ static uint64_t tune(bool is_chain, uint32_t max_lanes, uint32_t *out_most)
                                         .user = out_most };
     braid_exec_options way;
     const uint64_t before = failing_memory_num_calls();
-    check_ok(braid_exec_tune(device, graph, &tuning, &way));
+    check_ok(braid_graph_tune(graph, device, &tuning, &way));
     const uint64_t num_calls = failing_memory_num_calls() - before;
     braid_graph_destroy(graph);
     check_ok(braid_device_close(device));

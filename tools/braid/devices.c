@@ -32,7 +32,7 @@ static struct device_report open_device(const char *backend, uint32_t ordinal)
     braid_device *device;
     braid_device_options options = { .backend = backend, .ordinal = ordinal };
     if (braid_device_open(&options, &device) != BRAID_OK) {
-        report.error = braid_error_message();
+        report.error = braid_error_get_message();
         return report;
     }
     braid_device_get_info(device, &report.info);
@@ -86,7 +86,7 @@ static enum exit_status list_all(json_t *list)
     static const char *const names[] = { "cuda", "hip", "cpu" };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         braid_backend_info backend;
-        if (braid_backend_query(names[i], &backend) != BRAID_OK)
+        if (braid_backend_get_info(names[i], &backend) != BRAID_OK)
             return fail_in_library();
         list_backend(&backend, list);
     }

@@ -100,7 +100,7 @@ static enum exit_status check_order(const braid_exec *exec, const braid_graph *g
                                     const braid_interval *intervals, const struct dot_file *file,
                                     uint64_t number)
 {
-    const braid_schedule *schedule = braid_exec_schedule(exec);
+    const braid_schedule *schedule = braid_exec_get_schedule(exec);
     for (uint32_t i = 0; i < file->num_nodes; i++) {
         if (intervals[i].start_ns == 0 && file->nodes[i].kind != DOT_LOOP &&
             !task_graph_is_left_out(schedule, graph, i))
@@ -138,8 +138,7 @@ enum exit_status frame_run(braid_exec *exec, const braid_graph *graph,
 {
     struct frame frame = { 0 };
     if (queue_frame(exec, memory, &frame.launch_ns) != BRAID_OK ||
-        braid_exec_wait(exec) != BRAID_OK ||
-        braid_stream_synchronize(memory->device, NULL) != BRAID_OK)
+        braid_exec_wait(exec) != BRAID_OK || braid_stream_wait(memory->device, NULL) != BRAID_OK)
         return fail_in_library();
     enum exit_status status = check_order(exec, graph, memory->on_host, file, number);
     if (status != EXIT_DONE)

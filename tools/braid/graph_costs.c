@@ -25,9 +25,9 @@ enum exit_status graph_costs_read(const braid_graph *graph, uint64_t default_cos
     if (braid_schedule_create(graph, &options, &schedule) != BRAID_OK)
         return fail_in_library();
     enum exit_status status = EXIT_DONE;
-    for (uint32_t i = 0; i < braid_graph_num_nodes(graph) && status == EXIT_DONE; i++) {
+    for (uint32_t i = 0; i < braid_graph_get_num_nodes(graph) && status == EXIT_DONE; i++) {
         braid_placement placement;
-        if (braid_schedule_get_placement(schedule, braid_graph_node(graph, i), &placement) !=
+        if (braid_schedule_get_placement(schedule, braid_graph_get_node(graph, i), &placement) !=
             BRAID_OK)
             status = fail_in_library();
         else
@@ -77,7 +77,7 @@ enum exit_status graph_costs_to_json(const braid_graph *graph, const braid_devic
 // The library's message, about the file that the costs are from.
 static enum exit_status fail_about(const char *path, const char *name)
 {
-    const char *message = braid_error_message();
+    const char *message = braid_error_get_message();
     const size_t length = strlen(name);
     return strncmp(message, name, length) == 0 ? fail(EXIT_BAD_FILE, "%s%s", path, message + length)
                                                : fail_in_library();
@@ -128,7 +128,7 @@ static enum exit_status name_plan(const struct run *run, json_t *costs)
     if (status != EXIT_DONE)
         return status;
     char digest[17];
-    snprintf(digest, sizeof(digest), "%016" PRIx64, braid_graph_digest(graph));
+    snprintf(digest, sizeof(digest), "%016" PRIx64, braid_graph_get_digest(graph));
     braid_graph_destroy(graph);
     return json_object_set_new(costs, "graph", json_string(digest)) == 0
                ? EXIT_DONE

@@ -66,7 +66,7 @@ static enum exit_status run_command(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
     }
     if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0) {
-        printf("braid %s\n", braid_version());
+        printf("braid %s\n", braid_get_version());
         return EXIT_DONE;
     }
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {

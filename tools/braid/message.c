@@ -91,5 +91,5 @@ void note_in_file(const char *file, uint64_t line, const char *format, ...)
 
 enum exit_status fail_in_library(void)
 {
-    return fail(EXIT_FAILED, "%s", braid_error_message());
+    return fail(EXIT_FAILED, "%s", braid_error_get_message());
 }

@@ -110,7 +110,7 @@ void output_print_limit(const braid_schedule *schedule)
 
 json_t *output_start_json(const char *kind)
 {
-    return json_pack("{s:s, s:i, s:s}", "braid", braid_version(), "format", JSON_FORMAT, "kind",
+    return json_pack("{s:s, s:i, s:s}", "braid", braid_get_version(), "format", JSON_FORMAT, "kind",
                      kind);
 }
 

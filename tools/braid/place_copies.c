@@ -69,7 +69,7 @@ static json_t *copy_to_json(const struct dot_file *file, const braid_graph *grap
 {
     braid_placement placement;
     struct place_id id;
-    braid_node node = braid_graph_node(graph, 0);
+    braid_node node = braid_graph_get_node(graph, 0);
     node.index = copy->node;
     if (braid_schedule_get_placement(schedule, node, &placement) != BRAID_OK)
         return NULL;

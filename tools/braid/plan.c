@@ -167,7 +167,7 @@ static enum exit_status load_costs(const char *path, braid_graph *graph)
     path = json_file_is_stdin(path) ? "/dev/stdin" : path;
     return braid_graph_load_costs(graph, NULL, path) == BRAID_OK
                ? EXIT_DONE
-               : fail(EXIT_BAD_FILE, "%s", braid_error_message());
+               : fail(EXIT_BAD_FILE, "%s", braid_error_get_message());
 }
 
 static enum exit_status plan_file(const struct plan_arguments *arguments, struct dot_file *file)

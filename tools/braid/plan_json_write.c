@@ -75,7 +75,7 @@ static bool fill_lists(struct plan_json *json)
         lists_append(&json->lanes, steps[i].lane, node);
         if (!json->info.num_islands || node >= json->file->num_nodes)
             continue;
-        if (braid_schedule_get_placement(json->schedule, braid_graph_node(json->graph, node),
+        if (braid_schedule_get_placement(json->schedule, braid_graph_get_node(json->graph, node),
                                          &placement) != BRAID_OK)
             return false;
         if (placement.island != BRAID_NO_ISLAND)
@@ -271,7 +271,7 @@ static void write_tasks(struct plan_json *json)
     begin_array(json, "tasks");
     for (uint32_t i = 0; i < json->file->num_nodes; i++) {
         braid_placement placement;
-        if (braid_schedule_get_placement(json->schedule, braid_graph_node(json->graph, i),
+        if (braid_schedule_get_placement(json->schedule, braid_graph_get_node(json->graph, i),
                                          &placement) != BRAID_OK)
             json->is_broken = true;
         else if (placement.lane != BRAID_NO_LANE)

@@ -36,8 +36,8 @@ static void print_times(const struct table *table, const braid_step *step)
     struct dot_time start = { "-" }, end = { "-" };
     braid_placement place;
     if (step->node < table->file->num_nodes &&
-        braid_schedule_get_placement(table->schedule, braid_graph_node(table->graph, step->node),
-                                     &place) == BRAID_OK) {
+        braid_schedule_get_placement(
+            table->schedule, braid_graph_get_node(table->graph, step->node), &place) == BRAID_OK) {
         start = dot_cost_time(table->file, place.start_ns);
         end = dot_cost_time(table->file, place.end_ns);
     }

@@ -194,7 +194,7 @@ static braid_status add_to_graph(braid_graph *graph, braid_resource posts,
             &added);
     for (uint32_t i = 0; i < num && !status; i++)
         status = braid_graph_add_edge(
-            graph, braid_graph_node(graph, parts->local[parts->needs[first + i]]), added);
+            graph, braid_graph_get_node(graph, parts->local[parts->needs[first + i]]), added);
     return status;
 }
 
@@ -237,8 +237,8 @@ static bool take_steps(struct ranks_plan *plan, const uint32_t *nodes, const bra
         if (steps[i].kind == BRAID_STEP_RUN) {
             braid_placement placement;
             done = run_node(plan, lane, node) &&
-                   !braid_schedule_get_placement(schedule, braid_graph_node(graph, steps[i].node),
-                                                 &placement);
+                   !braid_schedule_get_placement(
+                       schedule, braid_graph_get_node(graph, steps[i].node), &placement);
             if (done)
                 plan->nodes[node].planned_ns = placement.start_ns;
         } else if (steps[i].kind == BRAID_STEP_WAIT) {

@@ -18,7 +18,8 @@
 static const char help[] =
     "usage: braid replay FILE [options]\n"
     "\n"
-    "Runs the frame that braid_exec_capture wrote to FILE ('-': standard input), one node after\n"
+    "Runs the frame that braid_exec_save_capture wrote to FILE ('-': standard input), one node "
+    "after\n"
     "another, compares the written buffers, and names the first node and iteration that differ.\n"
     "\n"
     "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: as captured)\n"

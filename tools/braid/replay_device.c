@@ -24,7 +24,7 @@ enum exit_status replay_device_fill(const struct replay_device *device)
         if (device->memory[i])
             status = fill_resource(device, i);
     }
-    if (status == EXIT_DONE && braid_stream_synchronize(device->device, NULL))
+    if (status == EXIT_DONE && braid_stream_wait(device->device, NULL))
         status = fail_in_library();
     return status;
 }
@@ -35,7 +35,7 @@ enum exit_status replay_device_read(const struct replay_device *device, uint32_t
     braid_status status =
         braid_stream_copy(device->device, NULL, to, device->memory[buffer] + offset, bytes);
     if (!status)
-        status = braid_stream_synchronize(device->device, NULL);
+        status = braid_stream_wait(device->device, NULL);
     return status ? fail_in_library() : EXIT_DONE;
 }
 
@@ -74,7 +74,7 @@ static enum exit_status allocate(struct replay_device *device)
 
 static enum exit_status enable(const struct replay_device *device, uint32_t node, bool is_enabled)
 {
-    braid_node handle = braid_graph_node(device->graph, node);
+    braid_node handle = braid_graph_get_node(device->graph, node);
     return braid_exec_set(device->exec, handle, BRAID_TARGET_ENABLED, 0, &is_enabled)
                ? fail_in_library()
                : EXIT_DONE;
@@ -156,7 +156,7 @@ enum exit_status replay_device_run_planned(const struct replay_device *device, u
     return status;
 }
 
-static void print_finding(void *user, const braid_audit_finding *finding)
+static void print_finding(const braid_audit_finding *finding, void *user)
 {
     (void)user;
     char *line = message_one_line(finding->text); // names are the file's
@@ -172,7 +172,7 @@ enum exit_status replay_device_audit(const struct replay_device *device)
     size_t num = 0;
     replay.is_planned = true;
     enum exit_status status = replay_graph_create(&replay, &graph);
-    if (status == EXIT_DONE && braid_exec_audit(device->device, graph, &options, &num))
+    if (status == EXIT_DONE && braid_graph_audit(graph, device->device, &options, &num))
         status = fail_in_library();
     braid_graph_destroy(graph);
     if (status == EXIT_DONE && num)

@@ -31,7 +31,7 @@ enum exit_status replay_device_read(const struct replay_device *device, uint32_t
 enum exit_status replay_device_run(const struct replay_device *device, uint32_t node);
 // Plans all nodes on so many lanes, and runs them as a frame.
 enum exit_status replay_device_run_planned(const struct replay_device *device, uint32_t num_lanes);
-// Prints what braid_exec_audit finds in the frame. A finding is a failure.
+// Prints what braid_graph_audit finds in the frame. A finding is a failure.
 enum exit_status replay_device_audit(const struct replay_device *device);
 
 #endif

@@ -15,7 +15,7 @@ braid_interval report_interval(const struct report *report, uint32_t node)
     braid_placement placement = { 0 };
     if (report->measured)
         return report->measured[node];
-    if (braid_schedule_get_placement(report->schedule, braid_graph_node(report->graph, node),
+    if (braid_schedule_get_placement(report->schedule, braid_graph_get_node(report->graph, node),
                                      &placement) != BRAID_OK)
         return (braid_interval){ 0 };
     return (braid_interval){ placement.start_ns, placement.end_ns };
@@ -86,7 +86,7 @@ static struct way_here find_way(const struct way_here *ways, const struct lane_s
 static uint64_t planned_length(const struct report *report, uint32_t node)
 {
     braid_placement placement = { 0 };
-    if (braid_schedule_get_placement(report->schedule, braid_graph_node(report->graph, node),
+    if (braid_schedule_get_placement(report->schedule, braid_graph_get_node(report->graph, node),
                                      &placement) != BRAID_OK)
         return 0;
     return placement.end_ns - placement.start_ns;
@@ -109,7 +109,7 @@ static uint64_t planned_iterations(const struct report *report, uint32_t region)
     for (uint32_t i = region + 1; i < end && nodes[region].kind == DOT_LOOP; i++) {
         braid_placement placement = { 0 };
         if (nodes[i].around != region ||
-            braid_schedule_get_placement(report->schedule, braid_graph_node(report->graph, i),
+            braid_schedule_get_placement(report->schedule, braid_graph_get_node(report->graph, i),
                                          &placement) != BRAID_OK ||
             placement.lane == BRAID_NO_LANE)
             continue;
@@ -240,7 +240,7 @@ static enum exit_status shorten(const struct report *report, uint32_t node, doub
         const uint64_t length = length_of(report, i);
         const bool is_region = dot_bodies_end(report->file, i) > i + 1;
         if ((!is_region && length) &&
-            braid_graph_set_cost(report->graph, braid_graph_node(report->graph, i),
+            braid_graph_set_cost(report->graph, braid_graph_get_node(report->graph, i),
                                  dot_cost_part(length, parts)) != BRAID_OK)
             return fail_in_library();
     }
@@ -263,7 +263,7 @@ static enum exit_status set_costs(const struct report *report,
 {
     for (uint32_t i = 0; i < report->file->num_nodes; i++) {
         uint64_t length = tell(report, i);
-        if (length && braid_graph_set_cost(report->graph, braid_graph_node(report->graph, i),
+        if (length && braid_graph_set_cost(report->graph, braid_graph_get_node(report->graph, i),
                                            length) != BRAID_OK)
             return fail_in_library();
     }

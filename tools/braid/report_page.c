@@ -272,7 +272,7 @@ static void write_nodes(const struct page *page)
         const struct report_node *node = &page->facts.nodes[i];
         braid_placement placement = { 0 };
         if (braid_schedule_get_placement(report->schedule,
-                                         braid_graph_node(report->graph, node->node),
+                                         braid_graph_get_node(report->graph, node->node),
                                          &placement) != BRAID_OK)
             continue;
         braid_interval interval = report_interval(report, node->node);

@@ -25,7 +25,7 @@
 static void announce(const struct run_arguments *arguments, const struct run *run)
 {
     braid_schedule_info plan;
-    braid_schedule_get_info(braid_exec_schedule(run->exec), &plan);
+    braid_schedule_get_info(braid_exec_get_schedule(run->exec), &plan);
     double seconds = (double)plan.makespan_ns * 1e-9 * (double)arguments->num_frames;
     if (seconds <= 10)
         return;
@@ -62,13 +62,13 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
         return status;
     braid_exec_options options = { .mode = arguments->mode,
                                    .plan = arguments->plan,
-                                   .profile = arguments->is_profiled || arguments->costs
-                                                  ? KEPT_FRAMES
-                                                  : 0 };
+                                   .frames_kept = arguments->is_profiled || arguments->costs
+                                                      ? KEPT_FRAMES
+                                                      : 0 };
     if (arguments->tuned) {
-        const uint32_t profile = options.profile;
+        const uint32_t profile = options.frames_kept;
         status = way_file_read(arguments->tuned, run->device, run->graph, &options);
-        options.profile = profile;
+        options.frames_kept = profile;
         if (status != EXIT_DONE) {
             braid_graph_destroy(run->graph);
             return status;

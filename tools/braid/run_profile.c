@@ -108,7 +108,7 @@ enum exit_status run_profile_print(const struct run *run)
         return fail_in_library();
     printf("\nThe last %" PRIu32 " frame%s: %.3f us (median; %.3f to %.3f), from the begin of "
            "the frame on the device to its end\n",
-           timings.num_frames, output_plural(timings.num_frames),
+           timings.frames_kept, output_plural(timings.frames_kept),
            microseconds(timings.frame.median_ns), microseconds(timings.frame.least_ns),
            microseconds(timings.frame.most_ns));
     if (timings.island_wait_ns)
@@ -173,7 +173,7 @@ enum exit_status run_profile_to_json(const struct run *run, json_t **out_json)
     add_lanes(run, &timings, lanes);
     add_nodes(run, &timings, nodes);
     add_waits(run, &timings, waits);
-    *out_json = json_pack("{s:I, s:o, s:o, s:o, s:o}", "frames", (json_int_t)timings.num_frames,
+    *out_json = json_pack("{s:I, s:o, s:o, s:o, s:o}", "frames", (json_int_t)timings.frames_kept,
                           "frame_ns", run_profile_spread_to_json(&timings.frame), "lanes", lanes,
                           "nodes", nodes, "waits", waits);
     return status ? fail_in_library() : EXIT_DONE;
@@ -185,8 +185,8 @@ enum exit_status run_profile_take_intervals(struct run *run, uint64_t num_frames
     braid_timings timings;
     if (braid_exec_get_timings(run->exec, &timings))
         return fail_in_library();
-    size_t num = timings.num_frames < KEPT_FRAMES ? timings.num_frames : KEPT_FRAMES;
-    size_t num_nodes = run->file->num_nodes, first = timings.num_frames - num;
+    size_t num = timings.frames_kept < KEPT_FRAMES ? timings.frames_kept : KEPT_FRAMES;
+    size_t num_nodes = run->file->num_nodes, first = timings.frames_kept - num;
     run->has_launches = true;
     for (size_t i = 0; i < num; i++) {
         const braid_frame_timing *frame = &timings.frames[first + i];

@@ -23,7 +23,7 @@ static void print_report(const struct run_arguments *arguments, const struct run
     braid_schedule_info plan;
     braid_exec_info exec;
     braid_device_info device;
-    braid_schedule_get_info(braid_exec_schedule(run->exec), &plan);
+    braid_schedule_get_info(braid_exec_get_schedule(run->exec), &plan);
     braid_exec_get_info(run->exec, &exec);
     braid_device_get_info(run->device, &device);
     printf("device     %s:%" PRIu32 " (%s)\n", device.backend, device.ordinal, device.name);
@@ -50,7 +50,7 @@ static void print_report(const struct run_arguments *arguments, const struct run
            (double)plan.makespan_ns / 1e3, (double)makespan->median_ns / 1e3,
            (double)makespan->least_ns / 1e3, (double)makespan->most_ns / 1e3,
            plan.makespan_ns ? (double)makespan->median_ns / (double)plan.makespan_ns : 0);
-    output_print_limit(braid_exec_schedule(run->exec));
+    output_print_limit(braid_exec_get_schedule(run->exec));
     printf("launch     %.3f us of the host's time (median; %.3f to %.3f)\n",
            (double)launch->median_ns / 1e3, (double)launch->least_ns / 1e3,
            (double)launch->most_ns / 1e3);
@@ -63,7 +63,7 @@ static json_t *make_json(const struct run_arguments *arguments, const struct run
     braid_device_info device;
     braid_exec_get_info(run->exec, &exec);
     braid_device_get_info(run->device, &device);
-    json_t *json = plan_json_summary("run", run->file, braid_exec_schedule(run->exec), 1);
+    json_t *json = plan_json_summary("run", run->file, braid_exec_get_schedule(run->exec), 1);
     json_t *more = json_pack(
         "{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o, s:I, s:I}", "cost_unit", "ns", "backend",
         device.backend, "ordinal", (json_int_t)device.ordinal, "device", device.name, "mode",
@@ -136,7 +136,7 @@ static enum exit_status write_timeline(const struct run_arguments *arguments, co
     uint64_t slot = typical % KEPT_FRAMES;
     braid_timeline_options options =
         timeline_options(run, run->kept + slot * run->file->num_nodes, &run->launches[slot], 1);
-    return output_write_drawing(arguments->timeline, braid_exec_schedule(run->exec),
+    return output_write_drawing(arguments->timeline, braid_exec_get_schedule(run->exec),
                                 BRAID_DRAWING_SVG, &options);
 }
 
@@ -156,8 +156,8 @@ static enum exit_status write_trace(const struct run_arguments *arguments, const
                num_nodes * sizeof(*ordered));
     }
     braid_timeline_options options = timeline_options(run, ordered, launches, num);
-    enum exit_status status = output_write_drawing(arguments->trace, braid_exec_schedule(run->exec),
-                                                   BRAID_DRAWING_TRACE, &options);
+    enum exit_status status = output_write_drawing(
+        arguments->trace, braid_exec_get_schedule(run->exec), BRAID_DRAWING_TRACE, &options);
     free(ordered);
     return status;
 }
@@ -168,7 +168,7 @@ static enum exit_status write_page(const struct run_arguments *arguments, const 
     uint64_t typical = find_typical(run, arguments->num_frames, median_ns);
     struct report report = { .file = run->file,
                              .graph = run->graph,
-                             .schedule = braid_exec_schedule(run->exec),
+                             .schedule = braid_exec_get_schedule(run->exec),
                              .options = run->plan,
                              .measured = run->kept + typical % KEPT_FRAMES * run->file->num_nodes,
                              .measured_ns = median_ns,

@@ -141,7 +141,7 @@ static enum exit_status make_one_faster(const struct dot_file *file, const uint6
     const uint32_t end = dot_bodies_end(file, node);
     for (uint32_t i = node; i < end; i++) {
         const bool is_region = dot_bodies_end(file, i) > i + 1;
-        if (!is_region && braid_graph_set_cost(graph, braid_graph_node(graph, i),
+        if (!is_region && braid_graph_set_cost(graph, braid_graph_get_node(graph, i),
                                                dot_cost_part(costs_ns[i], factor)) != BRAID_OK)
             return fail_in_library();
     }

@@ -254,7 +254,7 @@ static braid_status use_parameters(struct task_graph *making, uint32_t index)
     const struct dot_use *uses = node->num_uses ? &making->file->uses[node->first_use] : NULL;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < node->num_uses && !status; i++) {
-        const braid_parameter_use use = { .node = braid_graph_node(making->graph, index),
+        const braid_parameter_use use = { .node = braid_graph_get_node(making->graph, index),
                                           .target = uses[i].target,
                                           .argument = uses[i].argument,
                                           .argument_offset = uses[i].argument_offset,
@@ -280,9 +280,9 @@ static braid_status add_node(struct task_graph *making, uint32_t index)
     if (node->cost.is_given)
         options.cost_ns = dot_cost_ns(file, index);
     if (node->role == DOT_PRELUDE)
-        options.prelude_of = braid_graph_node(making->graph, node->main);
+        options.prelude_of = braid_graph_get_node(making->graph, node->main);
     if (node->role == DOT_EPILOGUE)
-        options.epilogue_of = braid_graph_node(making->graph, node->main);
+        options.epilogue_of = braid_graph_get_node(making->graph, node->main);
     struct task_addresses addresses = find_addresses(making, node);
     braid_status status =
         task_region_reach(making->graph, file, &making->at, node->around, node->is_else);
@@ -317,8 +317,9 @@ static braid_status fill(struct task_graph *making)
         status = task_region_reach(making->graph, file, &making->at, DOT_NONE, false);
     for (uint32_t i = 0; i < file->num_edges && status == BRAID_OK; i++) {
         const struct dot_edge *edge = &file->edges[i];
-        status = braid_graph_add_edge(making->graph, braid_graph_node(making->graph, edge->from),
-                                      braid_graph_node(making->graph, edge->to));
+        status =
+            braid_graph_add_edge(making->graph, braid_graph_get_node(making->graph, edge->from),
+                                 braid_graph_get_node(making->graph, edge->to));
         progress_show(step, i, file->num_edges);
     }
     return status;
@@ -394,6 +395,6 @@ enum exit_status task_graph_create(const struct dot_file *file, task_graph_add *
 enum exit_status task_graph_fail(const struct dot_file *file, braid_status status)
 {
     if (status == BRAID_CYCLE || status == BRAID_INVALID_ARGUMENT)
-        return fail_in_file(file->text.path, 1, "%s", braid_error_message());
+        return fail_in_file(file->text.path, 1, "%s", braid_error_get_message());
     return fail_in_library();
 }

@@ -53,7 +53,7 @@ static inline bool task_graph_is_left_out(const braid_schedule *schedule, const 
                                           uint32_t node)
 {
     braid_placement placement;
-    return braid_schedule_get_placement(schedule, braid_graph_node(graph, node), &placement) ==
+    return braid_schedule_get_placement(schedule, braid_graph_get_node(graph, node), &placement) ==
                BRAID_OK &&
            placement.lane == BRAID_NO_LANE;
 }

@@ -55,7 +55,7 @@ static const struct argument known_options[] = {
     { .name = NULL },
 };
 
-static void show_progress(void *user, uint64_t used_ns, uint64_t total_ns)
+static void show_progress(uint64_t used_ns, uint64_t total_ns, void *user)
 {
     const struct tuning *tuning = user;
     if (used_ns == 0 && total_ns > tuning->budget_ms * 1000000) {
@@ -68,7 +68,7 @@ static void show_progress(void *user, uint64_t used_ns, uint64_t total_ns)
     progress_show("tuning", used_ns, total_ns);
 }
 
-static void print_trial(void *user, const braid_tune_trial *trial)
+static void print_trial(const braid_tune_trial *trial, void *user)
 {
     struct tuning *tuning = user;
     progress_clear();
@@ -77,14 +77,14 @@ static void print_trial(void *user, const braid_tune_trial *trial)
         fprintf(table, "   frame, us    least     most   planned  frames\n");
     fprintf(table, "%c %10.3f %8.3f %8.3f %9.3f %7" PRIu32 "  %s%s\n", trial->is_best ? '*' : ' ',
             (double)trial->frame.median_ns / 1e3, (double)trial->frame.least_ns / 1e3,
-            (double)trial->frame.most_ns / 1e3, (double)trial->planned_ns / 1e3, trial->num_frames,
-            trial->name, trial->was_dropped ? " (left out half-way)" : "");
+            (double)trial->frame.most_ns / 1e3, (double)trial->planned_ns / 1e3,
+            trial->frames_timed, trial->name, trial->was_dropped ? " (left out half-way)" : "");
     json_array_append_new(tuning->trials,
                           json_pack("{s:s, s:I, s:I, s:I, s:I, s:b}", "name", trial->name, "lanes",
                                     (json_int_t)trial->num_lanes, "median_ns",
                                     (json_int_t)trial->frame.median_ns, "planned_ns",
                                     (json_int_t)trial->planned_ns, "frames",
-                                    (json_int_t)trial->num_frames, "is_best", trial->is_best));
+                                    (json_int_t)trial->frames_timed, "is_best", trial->is_best));
 }
 
 static enum exit_status tune_graph(struct tuning *tuning, braid_device *device, braid_graph *graph,
@@ -97,7 +97,7 @@ static enum exit_status tune_graph(struct tuning *tuning, braid_device *device, 
                                          .progress = show_progress,
                                          .user = tuning };
     progress_show("tuning", 0, 0);
-    braid_status tuned = braid_exec_tune(device, graph, &options, &way);
+    braid_status tuned = braid_graph_tune(graph, device, &options, &way);
     progress_clear();
     if (tuned != BRAID_OK)
         return task_graph_fail(file, tuned);

@@ -103,13 +103,13 @@ static enum exit_status check_file(const char *path, const json_t *json, const b
     braid_device_info info;
     braid_device_get_info(device, &info);
     char digest[DIGEST_CHARACTERS];
-    snprintf(digest, sizeof(digest), "%016" PRIx64, braid_graph_digest(graph));
+    snprintf(digest, sizeof(digest), "%016" PRIx64, braid_graph_get_digest(graph));
     const char *kind = json_string_value(json_object_get(json, "kind"));
     if (!kind || strcmp(kind, "tuning") != 0)
         return fail(EXIT_BAD_FILE, "%s is not of 'braid tune'", path);
     enum exit_status status = json_file_check_format(path, json);
     if (status == EXIT_DONE)
-        status = check_text(path, json, "braid", "version of Braid", braid_version());
+        status = check_text(path, json, "braid", "version of Braid", braid_get_version());
     if (status == EXIT_DONE)
         status = check_text(path, json, "graph", "graph", digest);
     if (status == EXIT_DONE)

@@ -11,7 +11,7 @@
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         if ((call) != BRAID_OK) {                                                                  \
-            printf("%s: %s\n", #call, braid_error_message());                                      \
+            printf("%s: %s\n", #call, braid_error_get_message());                                  \
             exit(1);                                                                               \
         }                                                                                          \
     } while (0)

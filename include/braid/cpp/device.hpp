@@ -171,13 +171,13 @@ template <class Errors> class basic_stream
         return Errors::template from<basic_stream>(status,
                                                    [&] { return basic_stream(device, stream); });
     }
-    result<void> synchronize() const
+    result<void> wait() const
     {
-        return Errors::template from<void>(braid_stream_synchronize(device_, get()), [] {});
+        return Errors::template from<void>(braid_stream_wait(device_, get()), [] {});
     }
-    result<void> wait(braid_event *event) const
+    result<void> follow(braid_event *event) const
     {
-        return Errors::template from<void>(braid_stream_wait(get(), event), [] {});
+        return Errors::template from<void>(braid_stream_follow(get(), event), [] {});
     }
     template <class T>
     result<void> copy(T *to, const std::remove_const_t<T> *from, std::size_t size) const
@@ -211,7 +211,7 @@ template <class Errors> class basic_stream
     }
     void *handle() const
     {
-        return braid_stream_handle(device_, get());
+        return braid_stream_get_handle(device_, get());
     }
 
     braid_stream *get() const noexcept
@@ -248,9 +248,9 @@ template <class Errors> class basic_event
     {
         return Errors::template from<void>(braid_event_record(get(), stream), [] {});
     }
-    result<void> synchronize() const
+    result<void> wait() const
     {
-        return Errors::template from<void>(braid_event_synchronize(get()), [] {});
+        return Errors::template from<void>(braid_event_wait(get()), [] {});
     }
     // Whether the latest record has been reached.
     result<bool> done() const
@@ -261,7 +261,7 @@ template <class Errors> class basic_event
     result<std::uint64_t> elapsed_ns(braid_event *end) const
     {
         std::uint64_t ns = 0;
-        braid_status status = braid_event_elapsed(get(), end, &ns);
+        braid_status status = braid_event_get_elapsed(get(), end, &ns);
         return Errors::template from<std::uint64_t>(status, [&] { return ns; });
     }
 

@@ -21,7 +21,7 @@ namespace braid
 
 // A parameter's values for several frames: a vector, array or span, which must outlive the launch.
 template <class T, class Values>
-braid_param_rows rows(const typed_parameter<T> &parameter, const Values &values)
+braid_parameter_rows rows(const typed_parameter<T> &parameter, const Values &values)
 {
     static_assert(std::is_same_v<std::decay_t<decltype(*std::data(values))>, T>,
                   "rows have the parameter's type");
@@ -59,12 +59,12 @@ template <class Errors> class basic_exec
 
     // Rows are braid::rows(parameter, values).
     result<void> launch_many(std::size_t num_frames, braid_stream *stream = nullptr,
-                             std::initializer_list<braid_param_rows> rows = {}) const
+                             std::initializer_list<braid_parameter_rows> rows = {}) const
     {
         return launch_many(num_frames, stream, rows.begin(), rows.size());
     }
     result<void> launch_many(std::size_t num_frames, braid_stream *stream,
-                             const braid_param_rows *rows, std::size_t num_rows) const
+                             const braid_parameter_rows *rows, std::size_t num_rows) const
     {
         braid_status status = braid_exec_launch_many(get(), stream, num_frames, rows, num_rows);
         return Errors::template from<void>(status, [] {});
@@ -74,19 +74,19 @@ template <class Errors> class basic_exec
         return Errors::template from<void>(braid_exec_wait(get()), [] {});
     }
     // Whether a frame, or the last one, has ended after so many nanoseconds at most.
-    result<bool> wait_until(std::uint64_t ns, std::uint64_t frame = BRAID_LAST_FRAME) const
+    result<bool> wait_for(std::uint64_t ns, std::uint64_t frame = BRAID_LAST_FRAME) const
     {
-        const braid_status status = braid_exec_wait_until(get(), frame, ns);
+        const braid_status status = braid_exec_wait_for(get(), frame, ns);
         return detail::ready<Errors>(status == BRAID_TIMEOUT ? BRAID_NOT_READY : status);
     }
     // Waits until a frame has ended.
     result<void> wait_frame(std::uint64_t frame) const
     {
-        return Errors::template from<void>(braid_exec_wait_until(get(), frame, UINT64_MAX), [] {});
+        return Errors::template from<void>(braid_exec_wait_for(get(), frame, UINT64_MAX), [] {});
     }
-    std::uint64_t num_frames() const
+    std::uint64_t num_launched() const
     {
-        return braid_exec_num_frames(get());
+        return braid_exec_get_num_launched(get());
     }
     result<std::uint64_t> iterations(braid_node loop) const
     {
@@ -112,7 +112,7 @@ template <class Errors> class basic_exec
     // Whether the last launch has ended.
     result<bool> done() const
     {
-        return detail::ready<Errors>(braid_exec_wait_until(get(), BRAID_LAST_FRAME, 0));
+        return detail::ready<Errors>(braid_exec_wait_for(get(), BRAID_LAST_FRAME, 0));
     }
 
     // The value is converted to the type of the kernel's argument `Index`, or this does not
@@ -134,9 +134,10 @@ template <class Errors> class basic_exec
         return set_list(node, detail::converted<Args>(std::forward<Values>(values))...);
     }
     template <class T>
-    result<void> set_param(const typed_parameter<T> &parameter, const T &value) const
+    result<void> set_parameter(const typed_parameter<T> &parameter, const T &value) const
     {
-        return Errors::template from<void>(braid_exec_set_param(get(), parameter, &value), [] {});
+        return Errors::template from<void>(braid_exec_set_parameter(get(), parameter, &value),
+                                           [] {});
     }
     result<void> set_grid(braid_node node, grid_size grid) const
     {
@@ -186,7 +187,7 @@ template <class Errors> class basic_exec
                                            const braid_tune_options &options = {})
     {
         braid_exec_options way = {};
-        braid_status status = braid_exec_tune(device, graph, &options, &way);
+        braid_status status = braid_graph_tune(graph, device, &options, &way);
         return Errors::template from<braid_exec_options>(status, [&] { return way; });
     }
 
@@ -195,21 +196,21 @@ template <class Errors> class basic_exec
                                      const braid_audit_options &options = {})
     {
         std::size_t num = 0;
-        braid_status status = braid_exec_audit(device, graph, &options, &num);
+        braid_status status = braid_graph_audit(graph, device, &options, &num);
         return Errors::template from<std::size_t>(status, [&] { return num; });
     }
 
     result<std::uint64_t> capture(const char *path = nullptr) const
     {
         std::uint64_t bytes = 0;
-        braid_status status = braid_exec_capture(get(), path, &bytes);
+        braid_status status = braid_exec_save_capture(get(), path, &bytes);
         return Errors::template from<std::uint64_t>(status, [&] { return bytes; });
     }
 
     // To be used as long as the exec is there.
     basic_schedule<Errors> schedule() const
     {
-        return basic_schedule<Errors>::lent(braid_exec_schedule(get()));
+        return basic_schedule<Errors>::lent(braid_exec_get_schedule(get()));
     }
     braid_exec_info info() const
     {

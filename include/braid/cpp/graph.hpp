@@ -143,7 +143,7 @@ template <class Errors> class basic_graph
         return Errors::template from<void>(braid_graph_set_output(get(), resource), [] {});
     }
 
-    // parameter<float>("dt"): a value for basic_exec::set_param.
+    // parameter<float>("dt"): a value for basic_exec::set_parameter.
     template <class T> result<typed_parameter<T>> parameter(const char *name)
     {
         static_assert(detail::is_argument_v<T>, "parameters are copied as bytes");
@@ -378,19 +378,19 @@ template <class Errors> class basic_graph
 
     std::size_t num_nodes() const
     {
-        return braid_graph_num_nodes(get());
+        return braid_graph_get_num_nodes(get());
     }
     braid_node node(std::size_t index) const
     {
-        return braid_graph_node(get(), index);
+        return braid_graph_get_node(get(), index);
     }
     const char *name(braid_node node) const
     {
-        return braid_graph_node_name(get(), node);
+        return braid_graph_get_node_name(get(), node);
     }
     std::uint64_t digest() const
     {
-        return braid_graph_digest(get());
+        return braid_graph_get_digest(get());
     }
     result<void> write_dot(std::FILE *file) const
     {

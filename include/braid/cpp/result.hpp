@@ -20,9 +20,9 @@ namespace braid
 class error : public std::runtime_error
 {
   public:
-    explicit error(braid_status status, const std::string &message = braid_error_message())
-        : std::runtime_error(std::string(braid_status_name(status)) + ": " + message),
-          status_(status), details_(braid_error_details())
+    explicit error(braid_status status, const std::string &message = braid_error_get_message())
+        : std::runtime_error(std::string(braid_status_get_name(status)) + ": " + message),
+          status_(status), details_(braid_error_get_details())
     {
     }
     braid_status status() const noexcept
@@ -47,7 +47,7 @@ namespace detail
 #if defined(__cpp_exceptions)
     throw error(status, message);
 #else
-    std::fprintf(stderr, "%s: %s\n", braid_status_name(status), message.c_str());
+    std::fprintf(stderr, "%s: %s\n", braid_status_get_name(status), message.c_str());
     std::abort();
 #endif
 }
@@ -64,7 +64,7 @@ template <class T> class [[nodiscard]] expected
     {
         expected result;
         result.status_ = status;
-        result.message_ = braid_error_message();
+        result.message_ = braid_error_get_message();
         return result;
     }
 
@@ -124,7 +124,7 @@ template <> class [[nodiscard]] expected<void>
     {
         expected result;
         result.status_ = status;
-        result.message_ = braid_error_message();
+        result.message_ = braid_error_get_message();
         return result;
     }
     explicit operator bool() const noexcept
@@ -158,7 +158,7 @@ struct throwing {
     template <class T, class Make> static T from(braid_status status, Make &&make)
     {
         if (status)
-            detail::fail(status, braid_error_message());
+            detail::fail(status, braid_error_get_message());
         return make();
     }
 };

@@ -11,10 +11,10 @@ int main(void)
         braid_graph_add_empty(graph, &(braid_empty){ .node.name = "a" }, NULL) != BRAID_OK ||
         braid_schedule_create(graph, NULL, &schedule) != BRAID_OK ||
         braid_schedule_verify(schedule, graph) != BRAID_OK) {
-        fprintf(stderr, "%s\n", braid_error_message());
+        fprintf(stderr, "%s\n", braid_error_get_message());
         return 1;
     }
-    printf("braid %s\n", braid_version());
+    printf("braid %s\n", braid_get_version());
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
     return 0;

@@ -179,7 +179,7 @@ static braid_status build_whole(const struct stage *stage, struct graph_playing 
         destroy_handles(playing->gpu, playing);
     if (is_refused)
         braid_error_end_noted(
-            &attempt, braid_error(status, "an island has no graph: %s", braid_error_message()));
+            &attempt, braid_error(status, "an island has no graph: %s", braid_error_get_message()));
     else
         braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
     return is_refused || status == BRAID_UNSUPPORTED ? BRAID_OK : status;

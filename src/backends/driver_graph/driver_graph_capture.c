@@ -16,7 +16,8 @@ static braid_status refuse(const struct gpu_backend *gpu, const struct backend_t
 {
     char detail[512] = "the call cannot be captured";
     if (call_status)
-        snprintf(detail, sizeof(detail), "the call cannot be captured: %s", braid_error_message());
+        snprintf(detail, sizeof(detail), "the call cannot be captured: %s",
+                 braid_error_get_message());
     braid_gpu_check_task(gpu, result, &gpu->api->capture_end, task, detail);
     return BRAID_UNSUPPORTED;
 }

@@ -320,7 +320,7 @@ struct gpu_compiled {
 
 // Compiles the code's source for the device under the kernel's name, on CUDA to PTX where text is
 // wanted. Errors: BRAID_UNSUPPORTED (no compiler), BRAID_DEVICE_ERROR (it refuses the source or an
-// option; braid_error_details has all that it wrote), BRAID_NO_MEMORY.
+// option; braid_error_get_details has all that it wrote), BRAID_NO_MEMORY.
 braid_status braid_gpu_compile(const struct gpu_backend *gpu, const char *name,
                                const struct gpu_code *code, bool as_text,
                                struct gpu_compiled *out_compiled);

@@ -120,7 +120,7 @@ braid_status braid_gpu_enter_task(const struct gpu_backend *gpu, struct gpu_scop
     char what[256];
     name_task(task, what, sizeof(what));
     return braid_error(status, "%s (%s, lane %u) failed: %s", what, gpu->label, task->lane,
-                       braid_error_message());
+                       braid_error_get_message());
 }
 
 braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result result,

@@ -582,7 +582,7 @@ braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_k
     // Nothing that is told so changes while the kernel is loaded.
     atomic_fetch_or_explicit(&kernel->cannot, change, memory_order_relaxed);
     const char *so = change == KERNEL_WRITES_TIMES ? "timed around" : "prefetches nothing";
-    braid_error_end_noted(&attempt, braid_error(status, "%s: %s", so, braid_error_message()));
+    braid_error_end_noted(&attempt, braid_error(status, "%s: %s", so, braid_error_get_message()));
     return BRAID_OK;
 }
 

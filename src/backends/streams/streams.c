@@ -320,7 +320,7 @@ static braid_status name_failed(const struct streams_playing *streams,
 {
     return braid_error(status, "launch of node %s (%s, lane %u) failed: %s",
                        braid_node_text(task->node, task->name).text,
-                       streams->lanes[lane].device->label, lane, braid_error_message());
+                       streams->lanes[lane].device->label, lane, braid_error_get_message());
 }
 
 // Queues a task. If that fails halfway, notes its left work. The task itself may be changed while

@@ -135,10 +135,10 @@ static void a_wait_that_asks_often(void **state)
         check_ok(braid_stream_host_call(frame.device, frame.stream, wait_for_gate, &before));
         check_ok(braid_event_record(event, frame.stream));
         hip_fail("hipEventQuery", nth, OUT_OF_MEMORY);
-        check_fails(braid_event_synchronize(event), BRAID_NO_MEMORY, "hipEventQuery");
+        check_fails(braid_event_wait(event), BRAID_NO_MEMORY, "hipEventQuery");
         hip_fail(NULL, 0, 0);
         atomic_store(&gate_is_open, true);
-        check_ok(braid_event_synchronize(event));
+        check_ok(braid_event_wait(event));
         braid_event_destroy(event);
         frame_finish(&frame);
         hip_check_nothing_is_left();
@@ -152,7 +152,7 @@ static void another_device_is_current(void **state)
     braid_device *device = NULL;
     const braid_device_options second = { .backend = "hip", .ordinal = 1 };
     if (braid_device_open(&second, &device))
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     hip_fail("hipSetDevice", 1, OUT_OF_MEMORY);
     check_fails(braid_stream_query(device, NULL), BRAID_DEVICE_ERROR,
                 "when the device was made current");
@@ -176,7 +176,7 @@ static void devices_become_a_group(void **state)
     const braid_device_options second = { .backend = "hip", .ordinal = 1 };
     if (braid_device_open(&second, &devices[1])) {
         check_ok(braid_device_close(devices[0]));
-        skip_because(braid_error_message());
+        skip_because(braid_error_get_message());
     }
     for (int i = 0; i < 2; i++) {
         hip_fail(calls[i], 1, OUT_OF_MEMORY);

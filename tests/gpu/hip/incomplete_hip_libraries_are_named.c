@@ -13,8 +13,8 @@ static void check_unavailable(const char *reason)
     braid_device *device = NULL;
     check_fails(braid_device_open(&(braid_device_options){ .backend = "hip" }, &device),
                 BRAID_UNAVAILABLE, "hip not available");
-    if (!strstr(braid_error_message(), reason))
-        fail_msg("'%s' does not say '%s'", braid_error_message(), reason);
+    if (!strstr(braid_error_get_message(), reason))
+        fail_msg("'%s' does not say '%s'", braid_error_get_message(), reason);
     assert_null(device);
 }
 

@@ -74,10 +74,10 @@ static void run(const struct setup *setup, braid_exec_options options)
         check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(setup->frame.words[CHAIN], (1 << CHAIN) - 1);
-    if (options.profile) {
+    if (options.frames_kept) {
         braid_timings timings;
         check_ok(braid_exec_get_timings(exec, &timings));
-        assert_int_equal(timings.num_frames, FRAMES);
+        assert_int_equal(timings.frames_kept, FRAMES);
     }
     braid_exec_destroy(exec);
 }
@@ -97,7 +97,7 @@ static void driver_graphs_are_refused(void **state)
     check_refused(&setup, (braid_exec_options){ .mode = BRAID_MODE_GRAPH },
                   "hip:0 has no graph replay: HIP's driver graphs lose edges or block in some "
                   "versions");
-    run(&setup, (braid_exec_options){ .mode = BRAID_MODE_STREAMS, .profile = FRAMES });
+    run(&setup, (braid_exec_options){ .mode = BRAID_MODE_STREAMS, .frames_kept = FRAMES });
     finish(&setup);
 }
 

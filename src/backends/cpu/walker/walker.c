@@ -307,7 +307,7 @@ static braid_status cpu_program_update(struct playing *playing,
         if (status)
             status = braid_error(status, "node %s: %s",
                                  braid_node_text(tasks[i]->node, tasks[i]->name).text,
-                                 braid_error_message());
+                                 braid_error_get_message());
     }
     pthread_mutex_unlock(&program->patch_lock);
     return status;

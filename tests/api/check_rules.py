@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The public headers keep the rules of docs/stability.md for names, callbacks and units.
+
+usage: check_rules.py INCLUDE_FOLDER
+
+Prints each declaration that breaks a rule; exit status 1 when there is one.
+"""
+import glob
+import os
+import re
+import sys
+
+FUNCTION = re.compile(r"BRAID_API\s+(?:BRAID_MUST_CHECK\s+)?([\w\s\*]+?)(\bbraid_\w+)\s*\(([^;]*?)\)\s*;", re.DOTALL)
+CALLBACK = re.compile(r"typedef\s+([\w\s\*]+?)(\bbraid_\w+)\s*\(([^;]*?)\)\s*;", re.DOTALL)
+STRUCT = re.compile(r"typedef struct (braid_\w+) \{(.*?)\n\} \1;", re.DOTALL)
+FIELD = re.compile(r"\b(\w+)(?:\[\w*\])?\s*[,;]")
+
+# Names of times end in _ns. Rates name both their units.
+OTHER_UNITS = re.compile(r"_(ms|us|s|sec|seconds|kb|mb|kib|mib)$")
+RATES = {"bytes_per_us"}
+# A CPU kernel has `user` in its blocks: the calls of all its blocks share it.
+WITHOUT_USER = {"braid_cpu_function"}
+# The object that each name begins with, where it is not the first parameter. These make the object.
+MAKERS = re.compile(r"_(create|open|open_group|wrap|allocate)$")
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def parameters_of(text):
+    return [" ".join(one.split()) for one in text.split(",") if one.strip() and one.strip() != "void"]
+
+
+def check_function(result, name, parameters):
+    """A function that answers with a value is a getter or a question; one of an exec takes an exec."""
+    returned = " ".join(result.split())
+    if returned not in ("void", "braid_status", "bool") and "_get_" not in name:
+        yield f"{name} answers with a value, and has no _get_ in its name"
+    owner = name.split("_")[1]
+    if owner == "exec" and not MAKERS.search(name) and "braid_exec *exec" not in parameters[0]:
+        yield f"{name} does not take an exec first"
+    if "FILE *file" in parameters and "_write" not in name:
+        yield f"{name} takes a FILE, and has no _write in its name"
+    if "const char *path" in parameters and not re.search("_(save|load)_", name):
+        yield f"{name} takes a path, and has neither _save_ nor _load_ in its name"
+
+
+def check_callback(name, parameters):
+    """The program's pointer comes last, where the program finds it in each callback."""
+    if name in WITHOUT_USER:
+        return
+    if not parameters or parameters[-1] != "void *user":
+        yield f"{name}: its last parameter is not `void *user`"
+
+
+def check_units(name, names):
+    for one in names:
+        if OTHER_UNITS.search(one) and one not in RATES:
+            yield f"{name}: {one} is not in nanoseconds or bytes"
+
+
+def check_file(text):
+    text = without_comments(text)
+    for result, name, parameters in FUNCTION.findall(text):
+        parameters = parameters_of(parameters)
+        yield from check_function(result, name, parameters)
+        yield from check_units(name, [one.split()[-1].lstrip("*") for one in parameters])
+    for _, name, parameters in CALLBACK.findall(text):
+        yield from check_callback(name, parameters_of(parameters))
+    for name, body in STRUCT.findall(text):
+        yield from check_units(name, FIELD.findall(body))
+
+
+def main():
+    paths = sorted(glob.glob(os.path.join(sys.argv[1], "braid", "*.h")))
+    texts = [open(path, encoding="utf-8").read() for path in paths]
+    functions = sum(len(FUNCTION.findall(without_comments(text))) for text in texts)
+    callbacks = sum(len(CALLBACK.findall(without_comments(text))) for text in texts)
+    broken = [fault for text in texts for fault in check_file(text)]
+    for fault in broken:
+        print(fault)
+    if functions < 80 or callbacks < 8:
+        print(f"only {functions} functions and {callbacks} callbacks were found in {sys.argv[1]}")
+        return 1
+    print(f"{functions} functions and {callbacks} callbacks were looked at")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
