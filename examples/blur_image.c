@@ -82,6 +82,7 @@ int main(int argc, char **argv)
     braid_exec *exec;
     braid_exec_info info;
     void *in, *out; // host memory that copies reach
+    check_arguments(argc, argv, 1, "[PICTURE]");
     CHECK(braid_device_open(NULL, &device));
     CHECK(braid_memory_allocate(device, BRAID_MEMORY_HOST, BYTES, &in));
     CHECK(braid_memory_allocate(device, BRAID_MEMORY_HOST, BYTES, &out));

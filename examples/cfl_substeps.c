@@ -93,6 +93,7 @@ int main(int argc, char **argv)
     braid_graph *graph;
     braid_exec *exec;
     uint64_t in_last;
+    check_arguments(argc, argv, 1, "[PICTURE]");
     for (int i = 0; i < NUM / 4; i++)
         speed[i] = 4 * sinf((float)i * 3.14159265f * 4 / NUM);
     CHECK(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));

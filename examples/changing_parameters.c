@@ -79,6 +79,7 @@ int main(int argc, char **argv)
     braid_device *device;
     braid_graph *graph;
     braid_exec *exec;
+    check_arguments(argc, argv, 1, "[PICTURE]");
     CHECK(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     CHECK(braid_graph_create(&graph));
     add_nodes(graph, a, b, &total, &nodes);

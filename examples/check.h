@@ -29,6 +29,20 @@ static inline void *check_memory(void *memory)
     exit(EXIT_FAILURE);
 }
 
+// The program ends with exit status 2 at an argument that it does not take, and with 0 at --help.
+static inline void check_arguments(int argc, char **argv, int most, const char *usage)
+{
+    for (int i = 1; i < argc; i++) {
+        bool asks = strcmp(argv[i], "--help") == 0;
+        if (i <= most && argv[i][0] != '-')
+            continue;
+        if (!asks)
+            fprintf(stderr, "%s: unknown argument '%s'\n", argv[0], argv[i]);
+        fprintf(asks ? stdout : stderr, "usage: %s %s\n", argv[0], usage);
+        exit(asks ? EXIT_SUCCESS : 2);
+    }
+}
+
 // The plan, where a file is named: as a timeline in a file .svg, else as Graphviz DOT.
 static inline void write_picture(const braid_schedule *schedule, const char *path)
 {

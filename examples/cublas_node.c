@@ -105,6 +105,7 @@ int main(int argc, char **argv)
     struct cublas cublas;
     void *context;
     braid_device *device;
+    check_arguments(argc, argv, 1, "[PICTURE]");
     if (!start_cuda(&driver, &context) || !load_cublas(&cublas)) {
         printf("skipped: no libcublas.so.11 to .13, or no CUDA device\n");
         return 77;

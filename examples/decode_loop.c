@@ -55,13 +55,12 @@ static void use(braid_node node, braid_target target, size_t argument, size_t of
 // Appends the state to the cache, attends to all of it, and mixes what that gives into the state.
 static void add_layer(int layer)
 {
-    float(*cache)[WIDTH] = caches[layer];
     uint32_t length = 1;
     braid_node append, attention, mixed;
     braid_resource rows;
-    CHECK(braid_graph_add_buffer(graph, "cache", cache, sizeof(caches[layer]), &rows));
+    CHECK(braid_graph_add_buffer(graph, "cache", caches[layer], sizeof(caches[layer]), &rows));
     const braid_copy copy = { BRAID_ACCESSES({ the_state, BRAID_READ }, { rows, BRAID_READ_WRITE }),
-                              .node.cost_ns = 500, .to = cache, .from = state,
+                              .node.cost_ns = 500, .to = caches[layer], .from = state,
                               .bytes = sizeof(state) };
     const braid_kernel_node attending = { BRAID_ARGS(BRAID_IN(rows), BRAID_ARG(length)),
                                           BRAID_ACCESSES({ the_sums, BRAID_WRITE }),
@@ -98,6 +97,7 @@ int main(int argc, char **argv)
     braid_node node;
     braid_device *device;
     braid_exec *exec;
+    check_arguments(argc, argv, 1, "[PICTURE]");
     CHECK(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     CHECK(braid_graph_create(&graph));
     CHECK(braid_graph_add_buffer(graph, "state", state, sizeof(state), &the_state));

@@ -48,6 +48,7 @@ int main(int argc, char **argv)
     braid_exec *exec;
     int *arrays[4]; // in, left = in + in, right = in + in, sum = left + right
     braid_resource buffers[4];
+    check_arguments(argc, argv, 1, "[PICTURE]");
     CHECK(braid_device_open(NULL, &device)); // the best one here
     CHECK(braid_graph_create(&graph));
     static const char *const names[] = { "in", "left", "right", "sum" };

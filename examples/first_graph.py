@@ -5,11 +5,15 @@ a wait: they follow from what the nodes say they touch.
 
     python3 first_graph.py [PLAN.svg]
 """
-import sys
+import argparse
 
 import numpy as np
 
 import braid
+
+parser = argparse.ArgumentParser()
+parser.add_argument("picture", nargs="?", metavar="PLAN.svg", help="where to write the plan as a timeline")
+picture = parser.parse_args().picture
 
 source = np.arange(1000)
 left, right, total = np.empty_like(source), np.empty_like(source), np.empty_like(source)
@@ -25,8 +29,8 @@ plan = graph.plan(max_lanes=2)
 plan.verify()  # proves that the plan keeps every order that the graph asks for
 print(plan)
 print(plan.explain(graph.nodes[0], last))
-if len(sys.argv) > 1:
-    with open(sys.argv[1], "w", encoding="utf-8") as file:
+if picture:
+    with open(picture, "w", encoding="utf-8") as file:
         file.write(plan.svg("first_graph.py"))  # in a notebook, `plan` alone shows it
 
 frame = braid.Exec(braid.Device("cpu"), graph, plan)

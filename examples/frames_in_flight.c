@@ -92,6 +92,7 @@ int main(int argc, char **argv)
     braid_stream *stream;
     braid_graph *graph;
     braid_exec *exec;
+    check_arguments(argc, argv, 1, "[PICTURE]");
     CHECK(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     CHECK(braid_stream_create(device, NULL, &stream)); // on the default stream frames take turns
     CHECK(braid_graph_create(&graph));

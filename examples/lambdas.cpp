@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "check.h"
+
 static int run(const char *picture)
 {
     constexpr std::uint32_t num = 1 << 16;
@@ -64,6 +66,7 @@ static int run(const char *picture)
 
 int main(int argc, char **argv)
 {
+    check_arguments(argc, argv, 1, "[PICTURE]");
     try {
         return run(argc > 1 ? argv[1] : nullptr);
     } catch (const braid::error &error) {

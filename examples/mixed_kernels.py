@@ -5,10 +5,12 @@
     ramp (CUDA C) -> square (Triton) -> distance (CuPy) -> halve (Numba) -> sum (PyTorch)
 
 It needs PyTorch, Triton, Numba and CuPy, and says which one is missing."""
+import argparse
 import sys
 
 import numpy as np
 
+argparse.ArgumentParser(description="One graph of kernels from several compilers.").parse_args()  # it takes no arguments
 try:
     import cupy
     import torch

@@ -72,6 +72,7 @@ int main(int argc, char **argv)
     const char *vendor = argc > 2 ? argv[2] : "cuda";
     struct runtime gpu;
     braid_device *device;
+    check_arguments(argc, argv, 2, "[PICTURE [cuda|hip]]");
     if (!&scale || !load_runtime(&gpu, vendor) ||
         braid_device_open(&(braid_device_options){ .backend = vendor }, &device)) {
         printf("skipped: no kernels that nvcc or hipcc compiled, or no %s here\n", vendor);

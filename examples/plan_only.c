@@ -51,6 +51,7 @@ int main(int argc, char **argv)
     braid_graph *graph;
     braid_schedule *schedule;
     braid_schedule_info info;
+    check_arguments(argc, argv, 1, "[PICTURE]");
     CHECK(braid_graph_create(&graph));
     braid_resource depth = add_image(graph, "depth"), shadow = add_image(graph, "shadow");
     braid_resource light = add_image(graph, "light"), haze = add_image(graph, "haze");

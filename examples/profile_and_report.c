@@ -70,6 +70,7 @@ int main(int argc, char **argv)
     braid_schedule *planned;
     char limit[256];
     void *memory;
+    check_arguments(argc, argv, 1, "[PICTURE]");
     CHECK(
         braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 }, &device));
     CHECK(

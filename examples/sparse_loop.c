@@ -88,6 +88,7 @@ int main(int argc, char **argv)
     braid_graph *graph;
     braid_exec *exec;
     braid_resource the_list, mask, heats, speeds;
+    check_arguments(argc, argv, 1, "[PICTURE]");
     CHECK(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     CHECK(braid_graph_create(&graph));
     CHECK(braid_graph_add_buffer(graph, "list", &list, sizeof(list), &the_list));

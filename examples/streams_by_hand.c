@@ -27,12 +27,13 @@ static void fill_half(braid_device *device, braid_stream *stream, uint32_t *half
     CHECK(braid_event_record(*out_done, stream));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     braid_device *device;
     braid_stream *left, *right, *both;
     braid_event *start, *left_done, *right_done, *end;
     void *numbers, *copy;
+    check_arguments(argc, argv, 0, "");
     CHECK(braid_device_open(NULL, &device));
     CHECK(braid_stream_create(device, NULL, &left));
     CHECK(braid_stream_create(device, NULL, &right));

@@ -101,6 +101,7 @@ int main(int argc, char **argv)
     braid_graph *graph;
     braid_stream *stream;
     braid_exec *exec;
+    check_arguments(argc, argv, 1, "[PICTURE]");
     CHECK(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     CHECK(braid_stream_create(device, NULL, &stream));
     CHECK(braid_graph_create(&graph));

@@ -83,6 +83,7 @@ int main(int argc, char **argv)
 {
     struct program program = { .context = NULL };
     braid_device *device;
+    check_arguments(argc, argv, 1, "[PICTURE]");
     if (!start_program(&program)) {
         printf("skipped: no CUDA here (libcuda.so.1 cannot be loaded, or finds no device)\n");
         return 77;

@@ -99,18 +99,40 @@ static bool has_page(const struct audit *audit, uintptr_t address)
     return page != AUDIT_NO_PAGE && audit->pages.own[page];
 }
 
+// Whether the handler may read these bytes. If it may not, the call itself fails. The system reads
+// a mask, unless its address is 0, before it refuses to change signals in an unknown way. The
+// audit's own pages are readable, since a fault there opens them.
+static bool is_readable(const struct audit *audit, uintptr_t begin, uintptr_t bytes)
+{
+    enum { WORD = 8 };
+    const unsigned long unknown_way = ~0ul;
+    if (begin < WORD || bytes > UINTPTR_MAX - begin)
+        return false;
+    for (uintptr_t word = begin / WORD * WORD; word < begin + bytes;
+         word = (word / AUDIT_PAGE + 1) * AUDIT_PAGE) {
+        if (!has_page(audit, word) &&
+            audit_system(SYS_rt_sigprocmask, unknown_way, word, 0, WORD) == -EFAULT)
+            return false;
+    }
+    return true;
+}
+
 // Where the list lies in a closed page, the node's faults tell of it.
 static bool lists_buffer(const struct audit *audit, const struct iovec *list, uintptr_t num)
 {
-    for (uintptr_t i = 0; list && i < num && i < UIO_MAXIOV; i++)
+    if (num > UIO_MAXIOV)
+        num = UIO_MAXIOV;
+    if (!is_readable(audit, (uintptr_t)list, num * sizeof(*list)))
+        return false;
+    for (uintptr_t i = 0; i < num; i++)
         if (has_buffer(audit, (uintptr_t)list[i].iov_base, list[i].iov_len) ||
             has_page(audit, (uintptr_t)list[i].iov_base))
             return true;
     return false;
 }
 
-static bool takes_list(const struct audit_call *call, const struct iovec **out_list,
-                       uintptr_t *out_num)
+static bool takes_list(const struct audit *audit, const struct audit_call *call,
+                       const struct iovec **out_list, uintptr_t *out_num)
 {
     switch (call->number) {
     case SYS_readv:
@@ -123,8 +145,8 @@ static bool takes_list(const struct audit_call *call, const struct iovec **out_l
     case SYS_sendmsg:
     case SYS_recvmsg: {
         const struct msghdr *message = (const struct msghdr *)call->args[1];
-        *out_list = message ? message->msg_iov : NULL;
-        *out_num = message ? message->msg_iovlen : 0;
+        if (is_readable(audit, call->args[1], sizeof(*message)))
+            *out_list = message->msg_iov, *out_num = message->msg_iovlen;
         return true;
     }
     default:
@@ -203,7 +225,7 @@ static void open_unknown(struct audit *audit, struct audit_call *call)
     uintptr_t num = 0;
     if (takes_addresses_only(call))
         return;
-    bool is_list = takes_list(call, &list, &num);
+    bool is_list = takes_list(audit, call, &list, &num);
     bool is_unknown = is_list ? lists_buffer(audit, list, num) : may_use_buffer(audit, call);
     if (is_unknown)
         braid_audit_miss(audit, unseen_call);
@@ -235,15 +257,25 @@ static void open_pages(struct audit *audit, struct audit_call *call)
         braid_audit_give_up(audit, "the system refuses to open pages of its buffers");
 }
 
-// The same for one that makes a child, behind which nothing closes pages until the next node. A
-// list may have more words than these, which all systems with it know.
+// Some calls that make a child take a list instead of arguments. It may have more words than these,
+// which all systems with it know. NULL: this call takes no list, or it fails.
+enum { NUM_LISTED = 8 };
+static const uintptr_t *find_listed(const struct audit *audit, const struct audit_call *call)
+{
+    const uintptr_t *list = (const uintptr_t *)call->args[0];
+    bool is_list =
+        call->number == SYS_clone3 && is_readable(audit, call->args[0], NUM_LISTED * sizeof(*list));
+    return is_list ? list : NULL;
+}
+
+// The same for one that makes a child, behind which nothing closes pages until the next node.
 static void open_pages_for_child(struct audit *audit, const struct audit_call *call)
 {
-    enum { NUM_ARGS = 5, NUM_LISTED = 8 };
+    enum { NUM_ARGS = 5 };
     bool is_list = call->number == SYS_clone3;
     if (call->number != SYS_clone && !is_list)
         return;
-    const uintptr_t *list = is_list ? (const uintptr_t *)call->args[0] : NULL;
+    const uintptr_t *list = find_listed(audit, call);
     if (!is_open_for(audit, call->args, is_list ? 1 : NUM_ARGS) ||
         (list && !is_open_for(audit, list, NUM_LISTED)))
         braid_audit_give_up(audit,
@@ -382,10 +414,10 @@ static bool makes_child(const struct audit_call *call)
 }
 
 // A child with the memory of its parent reads `back` there, before the parent's next call.
-static bool shares_memory(const struct audit_call *call)
+static bool shares_memory(const struct audit *audit, const struct audit_call *call)
 {
     enum { SHARES = 0x100, PARENT_WAITS = 0x4000 };
-    const uintptr_t *list = call->number == SYS_clone3 ? (const uintptr_t *)call->args[0] : NULL;
+    const uintptr_t *list = find_listed(audit, call);
     uintptr_t flags = call->number == SYS_clone ? call->args[0] : list ? *list : 0;
     return flags & SHARES && !(flags & PARENT_WAITS);
 }
@@ -398,7 +430,7 @@ static void set_call(ucontext_t *thread, void (*code)(void))
 static void make_child(struct audit *audit, const struct audit_call *call, ucontext_t *thread)
 {
     open_pages_for_child(audit, call);
-    bool is_thread = shares_memory(call);
+    bool is_thread = shares_memory(audit, call);
     audit->makes_threads |= is_thread;
     while (atomic_load(&braid_audit_calls.child_starts))
         audit_system(SYS_sched_yield, 0, 0, 0, 0);
@@ -408,9 +440,10 @@ static void make_child(struct audit *audit, const struct audit_call *call, ucont
 }
 
 // No program can block the signals that an audit needs.
-static void let_through(struct audit_call *call, ucontext_t *thread)
+static void let_through(const struct audit *audit, struct audit_call *call, ucontext_t *thread)
 {
-    if (call->number != SYS_rt_sigprocmask || !call->args[1] || call->args[0] == SIG_UNBLOCK)
+    if (call->number != SYS_rt_sigprocmask || call->args[0] == SIG_UNBLOCK ||
+        !is_readable(audit, call->args[1], sizeof(call->mask)))
         return;
     call->mask = *(const uint64_t *)call->args[1] & ~AUDIT_FAULTS;
     thread->uc_mcontext.gregs[REG_RSI] = (greg_t)(uintptr_t)&braid_audit_calls.call.mask;
@@ -465,7 +498,7 @@ void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *befo
         return;
     }
     open_pages(audit, &call);
-    let_through(&call, thread);
+    let_through(audit, &call, thread);
     set_call(thread, braid_audit_make_call);
     before->call = call;
 }

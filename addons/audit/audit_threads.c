@@ -56,13 +56,15 @@ static void look_at(const char *thread, struct look *look)
     }
     if (file)
         fclose(file);
-    note_other(strtol(thread, NULL, 10), switches, state == 'R', look);
+    note_other(strtol(thread, NULL, 10), switches, state == 'R' || !file, look);
 }
 
+// A thread of which the system does not tell may run. The program may have all files open that it
+// can have.
 static struct look look_at_all(void)
 {
-    struct look look = { 0 };
     DIR *threads = opendir("/proc/self/task");
+    struct look look = { .runs = !threads };
     for (struct dirent *thread; threads && (thread = readdir(threads));)
         if (thread->d_name[0] != '.')
             look_at(thread->d_name, &look);

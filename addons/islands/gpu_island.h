@@ -39,9 +39,9 @@ struct gpu_island {
     uint32_t *own_notes;       // the same, where nobody else gives them back
     const uint32_t *cancelled; // on the device: not 0 ends the frame; NULL: it cannot be cancelled
     struct backend_launch launch;
-    void *times; // on the device: stamps, lane by lane, frame by frame; see gpu_island.h
+    void *times; // on the device: stamps, lane by lane, frame by frame; see set_times
     uint32_t times_of_lane, times_room, times_first;
-    const void *counter; // on the device, where it has tallies instead; see gpu_island.h
+    const void *counter; // on the device, where it has tallies instead; see set_tallies
     uint32_t counts_of_frame, num_tallies;
     struct gpu_island *replaced; // the island before; a frame in flight may still run it
     void *parameters[ISLAND_PARAMETERS];

@@ -41,6 +41,11 @@ FORWARD(braid_status, error_null, (const char *function, const char *argument),
 FORWARD_VOID(error_begin_attempt, (struct error_attempt * attempt), (attempt))
 FORWARD_VOID(error_end_attempt, (const struct error_attempt *attempt, braid_status status),
              (attempt, status))
+FORWARD(int, own_thread_start,
+        (struct own_thread * own, const char *name, void *(*main)(void *argument), void *argument),
+        (own, name, main, argument))
+FORWARD_VOID(own_thread_join, (struct own_thread * own), (own))
+FORWARD_VOID(own_threads_count_change, (void), ())
 FORWARD(uint32_t, process_number, (void), ())
 FORWARD(braid_status, process_watch, (void), ())
 FORWARD(const char *, names_at, (const struct names *names, uint32_t place), (names, place))

@@ -10,6 +10,7 @@
 
 #include <braid/device.h>
 
+#include "base/own_threads.h"
 #include "ranks/nccl.h"
 #include "ranks/operation.h"
 
@@ -18,7 +19,8 @@ struct rank_link {
     const struct nccl_api *api;
     nccl_communicator handle;
     braid_device *device; // which it holds until it is closed
-    bool aborting;        // the communication thread's, like the abort itself
+    struct own_thread aborter;
+    bool aborting; // the communication thread's, like the abort itself
 };
 
 // Connects a communicator's ranks, all of which make this call at about the same time.

@@ -19,6 +19,7 @@
 enum { LOOK_NS = 1000000 }; // how often the communication thread looks at all else meanwhile
 
 struct rank_apart {
+    struct own_thread thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     void (*call)(struct rank_apart *apart, void *user);
@@ -103,7 +104,6 @@ static braid_status rank_call_apart(braid_ranks *ranks,
                                     void (*call)(struct rank_apart *apart, void *user), void *user,
                                     bool *out_left)
 {
-    pthread_t thread;
     struct rank_apart *apart = calloc(1, sizeof(*apart));
     *out_left = false;
     if (!apart)
@@ -112,7 +112,7 @@ static braid_status rank_call_apart(braid_ranks *ranks,
                                   .changed = PTHREAD_COND_INITIALIZER,
                                   .call = call,
                                   .user = user };
-    if (pthread_create(&thread, NULL, apart_thread, apart)) {
+    if (braid_own_thread_start(&apart->thread, "braid-connect", apart_thread, apart)) {
         free(apart);
         return braid_error_no_memory("a thread that connects a communicator");
     }
@@ -122,10 +122,10 @@ static braid_status rank_call_apart(braid_ranks *ranks,
     braid_status status = braid_rank_call(ranks, &await);
     *out_left = leave(apart);
     if (*out_left) {
-        pthread_detach(thread);
+        pthread_detach(apart->thread.handle);
         return status;
     }
-    pthread_join(thread, NULL);
+    braid_own_thread_join(&apart->thread);
     pthread_mutex_destroy(&apart->lock);
     pthread_cond_destroy(&apart->changed);
     free(apart);
@@ -465,12 +465,11 @@ static void *abort_thread(void *user)
 
 void braid_rank_link_abort(struct rank_link *link)
 {
-    pthread_t thread;
     if (link->aborting)
         return;
     link->aborting = true;
-    if (pthread_create(&thread, NULL, abort_thread, link) == 0)
-        pthread_detach(thread);
+    if (braid_own_thread_start(&link->aborter, "braid-abort", abort_thread, link) == 0)
+        pthread_detach(link->aborter.handle);
 }
 
 void braid_rank_link_close(struct rank_link *link)

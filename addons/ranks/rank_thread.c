@@ -356,6 +356,8 @@ static struct rank_operation *take_all(braid_ranks *ranks)
 {
     rank_lock(ranks);
     struct rank_operation *all = ranks->begun;
+    if (all)
+        braid_own_threads_count_change();
     ranks->begun = NULL;
     struct rank_operation **end = &all;
     while (*end)
@@ -435,6 +437,8 @@ static struct rank_operation *take_posted(braid_ranks *ranks)
     return operation;
 }
 
+// The thread makes no call of the program. But while some operation is begun, the engine may use
+// the program's memory by system calls here.
 static void begin_operation(braid_ranks *ranks, struct rank_operation *operation)
 {
     const struct rank_description *what = &operation->what;
@@ -449,6 +453,8 @@ static void begin_operation(braid_ranks *ranks, struct rank_operation *operation
         .to = operation->to,
         .count = what->count,
     };
+    if (!ranks->begun)
+        braid_own_threads_count_change();
     operation->next = ranks->begun;
     ranks->begun = operation;
     (void)rank_begin_waiting(ranks, &transfer, (struct rank_waiting){ .operation = operation },
@@ -461,6 +467,8 @@ static void end_begun(braid_ranks *ranks, struct rank_operation *operation)
     while (*link != operation)
         link = &(*link)->next;
     *link = operation->next;
+    if (!ranks->begun)
+        braid_own_threads_count_change();
     rank_end(ranks, operation);
 }
 

@@ -12,7 +12,6 @@
 
 #include "base/array.h"
 #include "base/library.h"
-#include "base/signals.h"
 
 // ---- finding the library that is the engine over MPI ----
 
@@ -124,14 +123,10 @@ static void leave(braid_ranks *ranks, struct rank_call *call)
 
 static braid_status start_thread(braid_ranks *ranks)
 {
-    sigset_t previous;
-    signals_block(&previous);
-    int error = pthread_create(&ranks->thread, NULL, braid_rank_thread, ranks);
-    signals_restore(&previous);
+    int error = braid_own_thread_start(&ranks->thread, "braid-ranks", braid_rank_thread, ranks);
     if (error)
         return braid_error(BRAID_NO_MEMORY, "ranks: no thread for communication: %s",
                            strerror(error));
-    pthread_setname_np(ranks->thread, "braid-ranks");
     return BRAID_OK;
 }
 
@@ -141,7 +136,7 @@ static void stop_thread(braid_ranks *ranks)
     ranks->stop = true;
     pthread_cond_signal(&ranks->changed);
     rank_unlock(ranks);
-    pthread_join(ranks->thread, NULL);
+    braid_own_thread_join(&ranks->thread);
 }
 
 // Naps end by the clock that the thread's times are of.

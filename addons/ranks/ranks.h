@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/own_threads.h"
 #include "base/process.h"
 #include "ranks/engine.h"
 #include "ranks/link.h"
@@ -79,7 +80,7 @@ struct braid_ranks {
     uint32_t process; // that opened the ranks
     uint32_t rank, num;
     uint64_t timeout_ns;
-    pthread_t thread;
+    struct own_thread thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;   // something for the thread to do
     pthread_cond_t done;      // a call was made

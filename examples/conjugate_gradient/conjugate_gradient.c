@@ -79,16 +79,21 @@ static bool is_right(uint64_t num, uint64_t num_plain, bool is_cpu)
 
 int main(int argc, char **argv)
 {
-    bool has_device = argc > 2 && strcmp(argv[1], "--device") == 0;
-    const char *backend = has_device ? argv[2] : "cpu";
-    const char *picture = has_device ? argv[3] : argc > 1 ? argv[1] : NULL;
+    const char *backend = "cpu";
     struct system system = { 0 };
+    if (argc > 2 && strcmp(argv[1], "--device") == 0) {
+        backend = argv[2];
+        argv[2] = argv[0]; // the rest is read as without the option
+        argv += 2;
+        argc -= 2;
+    }
+    check_arguments(argc, argv, 1, "[--device BACKEND] [PICTURE]");
     CHECK(braid_device_open(&(braid_device_options){ .backend = backend }, &system.device));
     allocate_buffers(&system);
     struct system alone = system;
     make_exec(&system, true);
     make_exec(&alone, false);
-    write_picture(braid_exec_get_schedule(system.exec), picture);
+    write_picture(braid_exec_get_schedule(system.exec), argc > 1 ? argv[1] : NULL);
 
     uint64_t num_alone, num;
     double alone_us = measure(&alone, solve_from_host, &num_alone);

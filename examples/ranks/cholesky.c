@@ -308,6 +308,7 @@ int main(int argc, char **argv)
     braid_device *device;
     braid_exec *exec;
     double best = 1e9, word = 0;
+    check_arguments(argc, argv, 2, "[TILES [TILE_SIZE]]");
     job->num_tiles = argc > 1 ? atoi(argv[1]) : 8;
     job->size = argc > 2 ? atoi(argv[2]) : 32;
     CHECK(braid_ranks_open(NULL, &ranks));

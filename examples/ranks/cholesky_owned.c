@@ -109,6 +109,7 @@ int main(int argc, char **argv)
     braid_resource world;
     braid_device *device;
     braid_exec *exec;
+    check_arguments(argc, argv, 2, "[TILES [TILE_SIZE]]");
     job.num_tiles = argc > 1 ? atoi(argv[1]) : 8;
     job.size = argc > 2 ? atoi(argv[2]) : 32;
     if (job.num_tiles < 1 || job.num_tiles > MOST_TILES || job.size < 1)

@@ -210,6 +210,7 @@ int main(int argc, char **argv)
     braid_communicator *world;
     braid_device *device;
     braid_exec *exec;
+    check_arguments(argc, argv, 1, "[PICTURE]");
     CHECK(braid_ranks_open(NULL, &ranks));
     CHECK(braid_communicator_create(ranks, "world", 0, &world));
     CHECK(

@@ -10,7 +10,7 @@
 #include "physics.h"
 
 static const char help[] =
-    "Usage: sparse_mpm [options]\n"
+    "usage: sparse_mpm [options]\n"
     "  --device cpu|cuda|hip       where to run (cpu)\n"
     "  --mode auto|streams|graph  how the plan reaches the device (auto)\n"
     "  --islands auto|never|always whether small kernels become one (auto)\n"
@@ -122,7 +122,7 @@ static bool apply(int letter, const char *text, struct mpm_options *options)
         return true;
     default:
         fputs(help, letter == 'h' ? stdout : stderr);
-        exit(letter == 'h' ? EXIT_SUCCESS : EXIT_FAILURE);
+        exit(letter == 'h' ? EXIT_SUCCESS : 2);
     }
 }
 
@@ -140,8 +140,8 @@ bool mpm_options_parse(int argc, char **argv, struct mpm_options *out_options)
         if (!apply(letter, optarg, &options))
             return false;
     if (optind < argc) {
-        fprintf(stderr, "sparse_mpm: what is '%s'?\n", argv[optind]);
-        return false;
+        fprintf(stderr, "sparse_mpm: unknown argument '%s'\n%s", argv[optind], help);
+        exit(2);
     }
     // The estimates of cost.c are near for the GPU that they are from, and every CPU is another.
     if (!options.costs)

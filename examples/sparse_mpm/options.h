@@ -22,7 +22,8 @@ struct mpm_options {
     bool quiet;
 };
 
-// Returns false after printing what is wrong. --help prints the help and ends the program.
+// Returns false after printing what is wrong. After --help and an unknown argument it prints the
+// help and ends the program.
 bool mpm_options_parse(int argc, char **argv, struct mpm_options *out_options);
 
 #endif

@@ -19,7 +19,9 @@ static void *thread_main(void *argument)
 {
     struct own_thread *own = current = argument;
     atomic_store(&own->number, gettid());
-    return own->main(own->argument);
+    void *result = own->main(own->argument);
+    atomic_store(&own->number, NO_THREAD); // the system may give it to another thread
+    return result;
 }
 
 static void take_out(const struct own_thread *own)

@@ -7,6 +7,7 @@
 #define BRAID_EXEC_FOR_RANKS_H
 
 #include "base/error.h"
+#include "base/own_threads.h"
 #include "base/process.h"
 #include "exec/exec.h"
 #include "exec/exec_part.h"
@@ -22,6 +23,9 @@
     X(error_null)                                                                                  \
     X(error_begin_attempt)                                                                         \
     X(error_end_attempt)                                                                           \
+    X(own_thread_start)                                                                            \
+    X(own_thread_join)                                                                             \
+    X(own_threads_count_change)                                                                    \
     X(process_number)                                                                              \
     X(process_watch)                                                                               \
     X(names_at)                                                                                    \

@@ -6,6 +6,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -336,6 +337,38 @@ static void threads_that_run_are_told_of(void **state)
     close_helper();
 }
 
+// The process can open the number of files that it has open now, and `more`.
+static struct rlimit limit_files(rlim_t more)
+{
+    struct rlimit before, limit;
+    int next = dup(ends[0]);
+    assert_true(next >= 0);
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit = before;
+    limit.rlim_cur = (rlim_t)next + more;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    return before;
+}
+
+// The audit can read the list of threads then, but no thread's own file.
+static void threads_are_told_of_if_the_system_does_not_tell(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    open_helper();
+    assert_int_equal(pthread_create(&thread, NULL, help, audited.words), 0);
+    await_helper();
+    add_call(ask_helper, BRAID_EXCLUSIVE);
+    const struct rlimit before = limit_files(1);
+    audit(audited.device, audited.graph, &audited.findings);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    sem_post(&helper.begins);
+    pthread_join(thread, NULL);
+    close_helper();
+    assert_true(audited.findings.others_run);
+}
+
 // The finding tells of code of the program. Braid's own code may run meanwhile.
 static void threads_of_braid_are_told_of_inside_calls(void **state)
 {
@@ -450,6 +483,7 @@ int main(void)
         TEST(calls_beside_buffers_hide_nothing),
         TEST(a_node_that_ignores_traps_is_named),
         TEST(threads_that_run_are_told_of),
+        TEST(threads_are_told_of_if_the_system_does_not_tell),
         TEST(threads_of_nodes_are_told_of),
         TEST(threads_of_braid_are_told_of_inside_calls),
         TEST(calls_of_earlier_frames_are_told_of),

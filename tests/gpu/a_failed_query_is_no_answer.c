@@ -378,6 +378,60 @@ static void whether_a_cancelled_frame_has_ended(void **state)
     }
 }
 
+// A frame that has written its trap, and then waits for a word from the test.
+struct trapping {
+    struct frame frame;
+    braid_node trap;
+    atomic_int num_begun, num_may_end;
+};
+
+static void begin_and_wait(void *user)
+{
+    struct trapping *trapping = user;
+    int number = atomic_fetch_add(&trapping->num_begun, 1);
+    while (atomic_load(&trapping->num_may_end) <= number)
+        clock_nap();
+}
+
+static void open_trapping(struct trapping *trapping)
+{
+    uint32_t code = 0;
+    struct frame *frame = &trapping->frame;
+    check_ok(frame_open(frame, "cuda"));
+    check_ok(braid_stream_fill(frame->device, frame->stream, frame->words, 0, 4, 1));
+    braid_graph *graph = own_graph();
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .kernel = &sum_kernel,
+                              BRAID_ARGS(BRAID_TRAP(), BRAID_ARG(frame->words),
+                                         BRAID_ARG(frame->words), BRAID_ARG(code)) },
+        &trapping->trap));
+    check_ok(braid_graph_add_host_call(
+        graph,
+        &(braid_host_call){ BRAID_AFTER(trapping->trap), .call = begin_and_wait, .user = trapping },
+        NULL));
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames_in_flight = 2 };
+    check_ok(braid_exec_create(frame->device, graph, &options, &frame->exec));
+}
+
+static void whether_the_frame_of_a_trap_has_ended(void **state)
+{
+    (void)state;
+    struct trapping trapping = { .num_may_end = 1 };
+    struct frame *frame = &trapping.frame;
+    open_trapping(&trapping);
+    for (uint32_t code = 0; code < 2; code++) {
+        check_ok(braid_exec_set_arg(frame->exec, trapping.trap, 3, BRAID_ARG(code)));
+        check_ok(braid_exec_launch(frame->exec, frame->stream));
+    }
+    while (atomic_load(&trapping.num_begun) < 2)
+        clock_nap();
+    check_ok(braid_exec_wait_for(frame->exec, 0, UINT64_MAX)); // the other frame has the trap
+    atomic_store(&trapping.num_may_end, 2);
+    check_fails(braid_exec_wait(frame->exec), BRAID_TRAPPED, "code 1");
+    frame_finish(frame);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -390,6 +444,7 @@ int main(void)
         standin_test(whether_text_that_keeps_times_is_refused),
         standin_test(whether_a_frame_has_ended),
         standin_test(whether_a_cancelled_frame_has_ended),
+        standin_test(whether_the_frame_of_a_trap_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,14 @@ static bool open_to_capture(struct world *world, struct capture *capture, unsign
     return false;
 }
 
+static void finish_world(struct world *world)
+{
+    if (!close_world(world))
+        return;
+    printf("WRONG behind a capture: %s\n", braid_error_get_message());
+    num_failed++;
+}
+
 static void try_call(const char *backend, braid_exec_mode exec_mode, const struct call *call,
                      bool apart, int mode)
 {
@@ -66,7 +74,7 @@ static void try_call(const char *backend, braid_exec_mode exec_mode, const struc
         check(world.mode_inside <= GLOBAL, call->name, where, mode,
               "a queue call saw another mode than the thread's");
     }
-    close_world(&world);
+    finish_world(&world);
     driver.stream_destroy(capture.stream);
     driver.stream_destroy(world.theirs);
 }
@@ -102,7 +110,7 @@ static void check_queue_calls(const char *backend, braid_exec_mode exec_mode, in
         }
         driver.exchange(&set);
     }
-    close_world(&world);
+    finish_world(&world);
 }
 
 // Calls that conflict with a capture whatever the mode is: these have the captured stream, an event
@@ -204,7 +212,7 @@ static void check_conflict(const char *backend, braid_exec_mode exec_mode, size_
               conflicts[index].stays_whole ? "it is not refused, or the capture is spoilt"
                                            : "it is not an error, or the capture stays whole");
     }
-    close_world(&world);
+    finish_world(&world);
     driver.stream_destroy(capture.stream);
     driver.stream_destroy(world.theirs);
 }

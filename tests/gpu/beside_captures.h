@@ -67,7 +67,7 @@ struct world {
 
 braid_status open_world(struct world *world);
 braid_status queue_work(struct world *world);
-void close_world(struct world *world);
+braid_status close_world(struct world *world); // that of closing the device
 
 typedef braid_status make_call(struct world *world);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each public call of the interface that may reach the driver, with work in flight.
 #include <sched.h>
-#include <stdio.h>
 
 #include "gpu/beside_captures.h"
 #include "gpu/frame.h"
@@ -122,7 +121,7 @@ braid_status queue_work(struct world *world)
     return status ? status : braid_event_record(world->end, world->stream);
 }
 
-void close_world(struct world *world)
+braid_status close_world(struct world *world)
 {
     braid_exec_destroy(world->exec);
     braid_exec_destroy(world->other);
@@ -133,8 +132,7 @@ void close_world(struct world *world)
     braid_stream_destroy(world->stream);
     braid_memory_free(world->device, BRAID_MEMORY_DEVICE, world->words);
     braid_memory_free(world->device, BRAID_MEMORY_HOST, world->read);
-    if (braid_device_close(world->device))
-        printf("the device stays open: %s\n", braid_error_get_message());
+    return braid_device_close(world->device);
 }
 
 // The calls. Each gets a world with work in flight.

@@ -177,6 +177,58 @@ static void what_was_current_before(void **state)
     check_nothing_is_left();
 }
 
+// The program's call leaves no device current, and calls fail once it has returned.
+static braid_status leave_none_current(braid_device *device, braid_stream *stream, void *rules)
+{
+    (void)device, (void)stream;
+    assert_int_equal(cuCtxSetCurrent(NULL), 0);
+    fail_calls("%s", (const char *)rules);
+    return BRAID_OK;
+}
+
+// A queue call, and a fill behind it, which needs the device current.
+static braid_status launch_queue_call(struct frame *frame, const char *rules)
+{
+    braid_node call;
+    braid_graph *graph = NULL;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_queue_call(
+        graph, &(braid_queue_call){ .call = leave_none_current, .user = (void *)(uintptr_t)rules },
+        &call));
+    check_ok(braid_graph_add_fill(graph,
+                                  &(braid_fill){ BRAID_AFTER(call), .to = frame->words, .value = 7,
+                                                 .value_bytes = 4, .num_values = 1 },
+                                  NULL));
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
+    check_ok(braid_exec_create(frame->device, graph, &options, &frame->exec));
+    braid_graph_destroy(graph);
+    logged[0] = '\0';
+    braid_status status = braid_exec_launch(frame->exec, frame->stream);
+    fail_calls(NULL);
+    return status;
+}
+
+static void what_is_current_behind_a_queue_call(void **state)
+{
+    (void)state;
+    struct frame frame;
+    open_frame(&frame);
+    check_ok(launch_queue_call(&frame, "cuCtxGetCurrent:1=999"));
+    check_ok(frame_read(&frame));
+    assert_int_equal(frame.read[0], 7);
+    assert_string_equal(logged, "");
+    frame_finish(&frame);
+    check_nothing_is_left();
+    open_frame(&frame);
+    check_fails(launch_queue_call(&frame, "cuCtxGetCurrent:1=999,cuCtxGetCurrent:2=999"),
+                BRAID_DEVICE_ERROR, "cuda:0");
+    assert_non_null(strstr(logged, "going on behind a queue call (cuda:0) failed"));
+    check_fails(braid_stream_query(frame.device, frame.stream), BRAID_DEVICE_ERROR,
+                "cuda:0 failed before: going on behind a queue call");
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
 int cuThreadExchangeStreamCaptureMode(int *mode);
 
 static int exchange_mode(int mode)
@@ -368,6 +420,7 @@ int main(void)
         cmocka_unit_test(a_stream_whose_wait_fails_once),
         cmocka_unit_test(a_stream_whose_waits_fail),
         cmocka_unit_test(what_was_current_before),
+        cmocka_unit_test(what_is_current_behind_a_queue_call),
         cmocka_unit_test(the_mode_for_captures),
         cmocka_unit_test(memory_events_and_modules),
         cmocka_unit_test(a_device_that_answers_nothing),

@@ -168,7 +168,8 @@ static struct setup set_up(uint32_t num_lanes)
     setup.list =
         own_memory(setup.device, BRAID_MEMORY_DEVICE, CHAINS * MOST_VALUES * sizeof(unsigned));
     memset(setup.list, 0, CHAINS * MOST_VALUES * sizeof(unsigned));
-    braid_graph *graph = own_graph();
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_parameter(graph, "value", sizeof(unsigned), &setup.value));
     for (uint32_t chain = 0; chain < CHAINS; chain++) {
         unsigned *list = setup.list + (size_t)chain * MOST_VALUES;
@@ -191,6 +192,7 @@ static struct setup set_up(uint32_t num_lanes)
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE,
                                          .plan.max_lanes = num_lanes };
     setup.exec = own_exec(setup.device, graph, &options);
+    braid_graph_destroy(graph); // the exec needs it no more
     return setup;
 }
 

@@ -91,7 +91,7 @@ static void a_failure_leaves_news_to_the_engine(void **state)
     braid_ranks *ranks = listen_to_news();
     struct rank_news *heard = &ranks->heard;
     braid_rank_fail(ranks, "a message was lost", true);
-    assert_int_equal(pthread_create(&ranks->thread, NULL, braid_rank_thread, ranks), 0);
+    assert_int_equal(braid_own_thread_start(&ranks->thread, "test", braid_rank_thread, ranks), 0);
     check_fails(braid_ranks_close(ranks), BRAID_DEVICE_ERROR, "a message was lost");
     uint32_t num_sends = 0;
     for (uint32_t i = 0; i < MOST_NUMBERS; i++) {

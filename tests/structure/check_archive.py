@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tree is checked from an archive too: without git's data, and where only what ./run installs is
 found. Speaks TAP. check_archive.py SOURCE_DIR"""
+import json
 import os
 import re
 import shutil
@@ -15,6 +16,9 @@ sys.path.insert(0, HERE)
 from check_structure import list_files  # noqa: E402
 
 NEVER_NEEDED = ("git",)
+PC = "pkgconfig"
+TOOL = "build|tool"  # the lists of ./run braid, and those of ./run test
+TESTS = "build|tool|demo|harness|test"
 SLOW = "clang-format-14"  # it says the same of the same files, and the house style is checked once more
 
 
@@ -26,21 +30,21 @@ def unpack(source, folder):
         shutil.copy2(os.path.join(source, name), target)
 
 
-def listed_packages(source):
-    """What ./run installs for tests, by its own lists."""
+def listed_packages(source, lists):
+    """What ./run installs, by its own lists of these names."""
     with open(os.path.join(source, "run"), encoding="utf-8") as file:
         text = file.read()
-    lists = re.findall(r"^(?:packages_(?:build|tool|demo|test)|optional_test)=\((.*?)\)", text,
-                       re.MULTILINE)
-    return [name for name in " ".join(lists).split() if name != SLOW]
+    found = re.findall(rf"^(?:packages_(?:{lists})|optional_(?:{lists}))=\((.*?)\)", text, re.MULTILINE)
+    return [name for name in " ".join(found).split() if name != SLOW]
 
 
-def make_path(source, folder):
-    """Links to the programs of those packages, of what they need, and of any Debian."""
+def make_path(source, folder, lists):
+    """Links to the programs of those packages, of what they need, and of any Debian; and to their files for pkg-config."""
+    os.makedirs(os.path.join(folder, PC))
     essential = subprocess.run(["dpkg-query", "-W", "-f", "${Essential} ${Package}\n"],
                                stdout=subprocess.PIPE, text=True, check=True).stdout
     packages = [line.split()[1] for line in essential.splitlines() if line.startswith("yes ")]
-    wanted, known = packages + listed_packages(source), set()
+    wanted, known = packages + listed_packages(source, lists), set()
     while wanted:
         package = wanted.pop()
         if package in known:
@@ -57,6 +61,8 @@ def make_path(source, folder):
         if re.match(r"(/usr)?/s?bin/[^/]+$", path) and os.access(path, os.X_OK) \
                 and not os.path.lexists(os.path.join(folder, name)):
             os.symlink(path, os.path.join(folder, name))
+        if re.search(r"/pkgconfig/[^/]+\.pc$", path) and not os.path.lexists(os.path.join(folder, PC, name)):
+            os.symlink(path, os.path.join(folder, PC, name))
     for name in ("awk", "cc", "c++", "which"):  # Debian's alternatives
         if os.path.exists(f"/usr/bin/{name}") and not os.path.lexists(os.path.join(folder, name)):
             os.symlink(f"/usr/bin/{name}", os.path.join(folder, name))
@@ -65,7 +71,7 @@ def make_path(source, folder):
 
 
 def run(command, folder, path):
-    done = subprocess.run(command, cwd=folder, env={"PATH": path, "HOME": folder},
+    done = subprocess.run(command, cwd=folder, env={"PATH": path, "HOME": folder, "PKG_CONFIG_LIBDIR": os.path.join(path, PC)},
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout}"
     return done.stdout
@@ -84,15 +90,33 @@ def check_headers(folder, path):
     run(["sh", "tests/headers/compile_headers.sh", "c", "c11", "include", "gcc"], folder, path)
 
 
+def compilations(folder):
+    """{object: command} of what the tool is made of."""
+    with open(os.path.join(folder, "build", "compile_commands.json"), encoding="utf-8") as file:
+        return {entry["output"]: entry["command"] for entry in json.load(file) if entry["output"].startswith(("src/", "tools/"))}
+
+
 def check_configures(folder, path):
-    run(["meson", "setup", "build", "-Ddefault_library=both"], folder, path)
+    """With what ./run braid installs, then with the rest: nothing of the tool is compiled again."""
+    few = f"{path} of the tool"
+    os.makedirs(few)
+    make_path(folder, few, TOOL)
+    said = run(["meson", "setup", "build", "-Ddefault_library=both"], folder, few)
+    assert "cmocka found: NO" in said, said
+    before = compilations(folder)
+    assert any("/main.c" in command for command in before.values()), said
+    said = run(["meson", "setup", "--reconfigure", "build"], folder, path)
+    assert "cmocka found: YES" in said, said
+    after = compilations(folder)
+    changed = [name for name in before if before[name] != after.get(name)]
+    assert not changed, changed
 
 
 CASES = [
     ("the house style is checked without git", check_style),
     ("the harness is checked without git", check_harness),
     ("the headers compile with what ./run installs", check_headers),
-    ("the build is configured with what ./run installs", check_configures),
+    ("the build is configured with what ./run braid installs, and again with the rest", check_configures),
 ]
 
 
@@ -106,7 +130,7 @@ def main():
         folder, path = os.path.join(top, "braid"), os.path.join(top, "bin")
         os.makedirs(path)
         unpack(sys.argv[1], folder)
-        make_path(sys.argv[1], path)
+        make_path(sys.argv[1], path, TESTS)
         for number, (title, check) in enumerate(CASES, 1):
             try:
                 check(folder, path)

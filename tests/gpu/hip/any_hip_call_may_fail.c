@@ -165,6 +165,21 @@ static void another_device_is_current(void **state)
     hip_check_nothing_is_left();
 }
 
+// Nobody knows then which device is current, even if it is the one that is wanted.
+static void which_device_is_current(void **state)
+{
+    (void)state;
+    braid_device *device = NULL;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "hip" }, &device));
+    hip_fail("hipGetDevice", 1, OUT_OF_MEMORY);
+    check_fails(braid_stream_query(device, NULL), BRAID_DEVICE_ERROR,
+                "when the device was made current");
+    hip_fail(NULL, 0, 0);
+    check_ok(braid_stream_query(device, NULL));
+    braid_device_close(device);
+    hip_check_nothing_is_left();
+}
+
 // Whether devices reach each other's memory is asked, and made so, when they become a group.
 static void devices_become_a_group(void **state)
 {
@@ -199,6 +214,7 @@ int main(void)
         cmocka_unit_test(on_streams),
         cmocka_unit_test(a_wait_that_asks_often),
         cmocka_unit_test(another_device_is_current),
+        cmocka_unit_test(which_device_is_current),
         cmocka_unit_test(devices_become_a_group),
     };
     if (!hip_open())
