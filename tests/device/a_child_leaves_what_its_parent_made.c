@@ -34,7 +34,7 @@ static void add_one(void *user)
 {
     char byte;
     ++*(int *)user;
-    if (read(all.doors[0], &byte, 1) != 1)
+    if (read(all.doors[0], &byte, 1) < 0)
         abort();
 }
 
@@ -93,8 +93,16 @@ static void let_go_and_destroy(void)
     assert_int_equal(all.calls, NUM_FRAMES);
     destroy_all();
     close(all.doors[0]);
-    close(all.doors[1]);
 }
+
+// The frame of a case that failed ends, too: a driver makes no other host call before.
+static int open_doors(void **state)
+{
+    (void)state;
+    return close(all.doors[1]);
+}
+
+#define child_test(function) cmocka_unit_test_teardown(function, open_doors)
 
 static void destroy_at_exit(void)
 {
@@ -238,10 +246,10 @@ static void a_child_may_make_its_own(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(handlers_at_exit_end),
-        cmocka_unit_test(so_does_a_childs_child),
-        cmocka_unit_test(uses_get_an_error),
-        cmocka_unit_test(a_child_may_make_its_own),
+        child_test(handlers_at_exit_end),
+        child_test(so_does_a_childs_child),
+        child_test(uses_get_an_error),
+        child_test(a_child_may_make_its_own),
     };
     if (argc > 1)
         backend = argv[1];
