@@ -165,7 +165,7 @@ static void report(const braid_graph *graph, const struct audit_finding *found,
         snprintf(text, sizeof(text), "%s%.150s%s%s", finding.buffer ? "'" : "",
                  finding.buffer ? finding.buffer : "",
                  finding.buffer ? "' is not audited in full: " : "", found->reason);
-        options->report(options->user, &finding);
+        options->report(&finding, options->user);
         return;
     }
     finding.node = (braid_node){ .index = found->node, .graph = graph->id };
@@ -187,7 +187,7 @@ static void report(const braid_graph *graph, const struct audit_finding *found,
         snprintf(text, sizeof(text), "node %s is not audited: %s", node.text, found->reason);
     else
         write_text(&finding, node, text, sizeof(text));
-    options->report(options->user, &finding);
+    options->report(&finding, options->user);
 }
 
 void braid_audit_findings_report(const struct audit_findings *findings,

@@ -59,9 +59,15 @@ void mpm_output_schedule(const char *folder, const braid_schedule *schedule)
     FILE *file = fopen(dot, "w");
     if (!file)
         stop("cannot write", dot);
-    CHECK(braid_schedule_write(schedule, BRAID_DRAWING_DOT, NULL, file));
+    braid_status status = braid_schedule_write(schedule, BRAID_DRAWING_DOT, NULL, file);
     if (fclose(file) != 0)
         stop("cannot write", dot);
+    if (status == BRAID_UNSUPPORTED) { // Braid was built without reports
+        printf("no plan:   %s\n", braid_error_get_message());
+        remove(dot);
+        return;
+    }
+    CHECK(status);
     printf("wrote      %s\n", dot);
     if (run_dot(dot, svg))
         printf("wrote      %s\n", svg);

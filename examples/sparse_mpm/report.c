@@ -10,6 +10,8 @@
 #include "compare.h"
 #include "measure.h"
 
+enum { REASON_BYTES = 256 };
+
 void mpm_report_scene(const struct mpm_scene *scene)
 {
     printf("scene      ");
@@ -20,16 +22,28 @@ void mpm_report_scene(const struct mpm_scene *scene)
            scene->substeps);
 }
 
+// A Braid without reports says that instead.
+static void explain(const braid_schedule *schedule, const braid_node *nodes, size_t num_nodes,
+                    char out_reason[REASON_BYTES])
+{
+    braid_status status =
+        braid_schedule_explain(schedule, nodes, num_nodes, out_reason, REASON_BYTES);
+    if (status == BRAID_UNSUPPORTED)
+        snprintf(out_reason, REASON_BYTES, "not told (%s)", braid_error_get_message());
+    else
+        CHECK(status);
+}
+
 // On the CPU there are none: its workers walk their lanes anyway.
 static void report_islands(const struct mpm_run *run, const braid_schedule *schedule,
                            const braid_exec_info *info)
 {
-    char reason[256];
+    char reason[REASON_BYTES];
     if (info->num_islands) {
         printf("islands    %" PRIu32 " of the %" PRIu32 " nodes run inside %" PRIu32 " kernels\n",
                info->num_island_nodes, run->frame.num_nodes, info->num_islands);
     } else if (!run->frame.on_cpu) {
-        CHECK(braid_schedule_explain(schedule, &run->frame.fade_foam, 1, reason, sizeof(reason)));
+        explain(schedule, &run->frame.fade_foam, 1, reason);
         printf("islands    none; water.fade_foam is %s\n", reason);
     }
 }
@@ -39,11 +53,11 @@ void mpm_report_plan(const struct mpm_run *run)
     const braid_schedule *schedule = braid_exec_get_schedule(run->exec);
     braid_schedule_info plan;
     braid_exec_info info;
-    char reason[256];
+    char reason[REASON_BYTES];
     braid_schedule_get_info(schedule, &plan);
     braid_exec_get_info(run->exec, &info);
     const braid_node pair[] = { run->frame.updates[MPM_WATER], run->frame.fade_foam };
-    CHECK(braid_schedule_explain(schedule, pair, 2, reason, sizeof(reason)));
+    explain(schedule, pair, 2, reason);
     printf("plan       %" PRIu32 " nodes on %" PRIu32 " lanes, %" PRIu64 " waits, %" PRIu64
            " records\n",
            plan.num_nodes, plan.num_lanes, plan.num_waits, plan.num_records);

@@ -278,11 +278,11 @@ static void times_and_costs_are_read(braid::device &device)
     expect(graph.num_nodes() == 2 && graph.node(1).index == 1);
     expect(std::strcmp(graph.name(second), "second") == 0);
     braid_exec_options options = {};
-    options.profile = 2;
+    options.frames_kept = 2;
     auto exec = braid::exec::create(device, graph, options);
     exec.measure(graph);
     const braid_timings timings = exec.timings();
-    expect(timings.num_frames == 2 && timings.num_nodes == 2);
+    expect(timings.frames_kept == 2 && timings.num_nodes == 2);
     expect(timings.frames[1].launch.start_ns <= timings.frames[1].launch.end_ns);
     expect(timings.nodes[first.index].time.median_ns <= timings.nodes[first.index].time.most_ns);
     expect(timings.nodes[first.index].timed_by != BRAID_TIMED_NOT &&

@@ -12,6 +12,7 @@
 #include "support/check.h"
 #include "support/owner.h"
 #include "support/random_choice.h"
+#include "support/without_islands.h"
 
 static void kernel_function(const braid_blocks *blocks, void *const *args)
 {
@@ -322,6 +323,7 @@ static char *draw_islands(void)
 static void islands_are_boxed(void **state)
 {
     (void)state;
+    skip_without_islands();
     static const char expected[] =
         "    subgraph cluster_island_0_0 {\n"
         "        label=\"island 0\"" ISLAND_LOOK

@@ -11,6 +11,7 @@
 
 #include "dot/drawn_memory.h"
 #include "dot_file.h"
+#include "plan/plan_islands.h"
 #include "planner/corpus.h"
 #include "support/check.h"
 #include "support/random_choice.h"
@@ -369,7 +370,10 @@ static void graphs_with_all_there_is_are_planned_alike(void **state)
     }
     print_message("summary: %u graphs, %u islands\n", num_planned, num_islands);
     assert_true(num_planned * corpus_step() > 100);
-    assert_true(num_islands * corpus_step() > 30);
+    if (braid_plan_islands)
+        assert_true(num_islands * corpus_step() > 30);
+    else
+        print_message("without islands: the add-on is left out\n");
 }
 
 static void places_are_read_back(void **state)

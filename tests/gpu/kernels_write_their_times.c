@@ -12,6 +12,7 @@
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
 #include "support/check.h"
+#include "support/without_islands.h"
 
 enum { kept = 3 };
 
@@ -229,6 +230,7 @@ static void a_driver_that_takes_no_text_keeps_no_times(void **state)
 static void calls_of_islands_are_timed_inside(void **state)
 {
     (void)state;
+    skip_without_islands();
     static const braid_islands ways[] = { BRAID_ISLANDS_WHOLE, BRAID_ISLANDS_ALWAYS };
     for (int way = 0; way < 2; way++) {
         reset_standin();

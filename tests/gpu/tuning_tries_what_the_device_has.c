@@ -9,6 +9,7 @@
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
 #include "support/check.h"
+#include "support/without_islands.h"
 
 enum { CHAIN = 12, EARLY_NS = 5000, ISLAND_NS = 2000 };
 
@@ -76,6 +77,7 @@ static void early_starts_are_done_without_too(void **state)
 static void islands_are_done_without_too(void **state)
 {
     (void)state;
+    skip_without_islands();
     struct tried tried;
     struct island_graph made = { .seed = 1, .cost_ns = ISLAND_NS };
     braid_device *device = own_device("cuda");

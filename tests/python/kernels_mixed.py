@@ -57,7 +57,8 @@ def test_one_graph_mixes_kernels_of_several_compilers(gpu, how):
     try:
         frame = braid.Exec(gpu, graph, **how)
     except braid.UnsupportedError as error:
-        assert "there is no run-time compiler" in str(error)
+        if "there is no run-time compiler" not in str(error):
+            raise
         pytest.skip(str(error))
     with frame:
         for _ in range(3):

@@ -116,7 +116,7 @@ def test_one_node_is_no_nodes(device):
 
 def test_signatures_have_each_option():
     for function, options in ((braid.Graph.kernel, ("reads", "cost_ns", "block")), (braid.Graph.plan, ("max_lanes",)),
-                              (braid.Exec, ("frames", "max_lanes"))):
+                              (braid.Exec, ("frames_in_flight", "max_lanes"))):
         signature = inspect.signature(function)
         assert all(signature.parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in options)
         assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values())

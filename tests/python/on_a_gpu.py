@@ -130,7 +130,7 @@ def torch_operations_have_memory_of_their_own(device):
     a, b, *outs = (torch.rand(300, 300, device="cuda") for _ in range(6))
     multiply(a, b, outs[0])  # so that cuBLAS has set itself up
     wanted = outs[0].clone()
-    for how in ({"mode": "streams"}, {"mode": "graph"}, {"mode": "graph", "frames": 3}):
+    for how in ({"mode": "streams"}, {"mode": "graph"}, {"mode": "graph", "frames_in_flight": 3}):
         graph = braid.Graph()
         for out in outs:  # which may run at once
             operation(graph, multiply, [braid.read(a), braid.read(b), braid.write(out)])

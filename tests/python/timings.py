@@ -154,7 +154,7 @@ def test_tuning_tries_frames_in_flight_where_it_may(device):
     first, second = graph.resource("first"), graph.resource("second")
     one = graph.host(work, name="one", blocking=True, excludes=first)
     graph.host(work, name="two", blocking=True, excludes=second, after=one)
-    assert all("frames" not in trial.way for trial in braid.tune(device, graph, budget_ns=1).trials)
+    assert all("frames_in_flight" not in trial.way for trial in braid.tune(device, graph, budget_ns=1).trials)
     assert not any(overlaps)
     tuned = braid.tune(device, graph, budget_ns=1, max_frames_in_flight=3)
     assert any(overlaps)

@@ -24,7 +24,7 @@ def change(frame: braid.Exec, node: braid.Node, values: bytearray) -> float:
     frame.set_copy(node, source=values)
     frame.set_enabled(node, False)
     waits: List[braid.WaitTiming] = frame.timings().waits
-    how: braid.ExecOptions = {"frames": 2, "when_full": "waits", "on_frame_end": print, "max_lanes": 2}
+    how: braid.ExecOptions = {"frames_in_flight": 2, "when_full": "waits", "on_frame_end": print, "max_lanes": 2}
     tuned = braid.tune(frame.device, frame.graph, budget_ns=10)
     braid.Exec(frame.device, frame.graph, **how)
     return braid.Exec(frame.device, frame.graph, **tuned.way).timings().frame.median_ns / len(waits)
