@@ -109,8 +109,7 @@ int main(int argc, char **argv)
     CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .frames_in_flight = DEPTH },
                             &exec));
     write_picture(braid_exec_get_schedule(exec), argc > 1 ? argv[1] : NULL);
-    for (int frame = 0; frame < NUM_FRAMES; frame++)
-        CHECK(braid_exec_launch(exec, stream));
+    CHECK(braid_exec_launch_many(exec, stream, NUM_FRAMES, NULL, 0));
     CHECK(braid_exec_wait(exec));
     printf("%u pictures, %u faults\n", num_written, num_wrong);
     braid_exec_destroy(exec);

@@ -63,8 +63,8 @@ typedef struct braid_running_node {
     uint64_t frame;
     uint64_t iteration; // the innermost loop's around it, from 0
     uint32_t lane, place, rank;
-    uint32_t num_words; // a kernel's arguments, each of which begins a word; 0: not known
-    uint64_t arguments[16];
+    uint32_t num_words;     // a kernel's arguments, each of which begins a word; 0: not known
+    uint64_t arguments[16]; // an array, since a handler of a fault allocates nothing
 } braid_running_node;
 
 // Receives a late frame and the nodes that run (without black_box: none). Keeps the rules for a
@@ -230,7 +230,7 @@ BRAID_API const braid_schedule *braid_exec_get_schedule(const braid_exec *exec);
 // The mode, leases, memory and frames of an exec.
 typedef struct braid_exec_info {
     braid_exec_mode mode;      // never BRAID_MODE_AUTO
-    char reason[256];          // why this mode
+    const char *reason;        // why this mode; it lives as long as the exec
     uint32_t num_streams;      // leased while the exec lives
     uint32_t num_events;       // leased while the exec lives
     uint64_t argument_bytes;   // all kernels' together
@@ -247,8 +247,8 @@ typedef struct braid_exec_info {
     // By the plan: the time of one more frame with so many in flight, and of a frame alone. If both
     // are equal, more frames in flight gain nothing.
     uint64_t frame_period_ns, frame_alone_ns;
-    char frames_reason[256]; // how far frames overlap, why not further, and the gain
-    uint32_t num_prefetches; // kernels that fetch inputs of the next one
+    const char *frames_reason; // how far frames overlap, why not further, and the gain
+    uint32_t num_prefetches;   // kernels that fetch inputs of the next one
 } braid_exec_info;
 
 // Writes the info of an exec.

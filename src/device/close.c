@@ -33,13 +33,12 @@ static void count_objects(const braid_device *device, braid_device_info *info)
 
 braid_device_info braid_device_describe(const braid_device *device)
 {
-    braid_device_info info = { .backend = "" };
+    braid_device_info info = { .name = "", .backend = "" };
     if (device_is_open(device) && device->group) {
         braid_device_group_get_info(device->group, &info);
     } else if (device_is_open(device)) {
         device->backend->ops->get_info(device->backend, &info);
-        const braid_device_info told = info;
-        braid_text_copy(told.name, info.name, sizeof(info.name)); // files keep it as text
+        info.name = device->name;
         info.backend = device->backend->ops->name;
         info.ordinal = device->ordinal;
         info.num_members = 1;

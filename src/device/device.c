@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 // ---- pools ----
 
@@ -166,6 +167,9 @@ braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
     device->ordinal = ordinal;
     device->process = braid_process_number();
     snprintf(device->label, sizeof(device->label), "%s:%u", backend->ops->name, ordinal);
+    braid_device_info info = { .name = "" };
+    backend->ops->get_info(backend, &info);
+    braid_text_copy(info.name, device->name, sizeof(device->name)); // files keep it as text
     pthread_mutex_init(&device->lock, NULL);
     device->streams.max_idle = MAX_IDLE_STREAMS;
     device->events.max_idle = MAX_IDLE_EVENTS;

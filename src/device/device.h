@@ -31,6 +31,7 @@ struct braid_device {
     struct device_group *group; // NULL: a device alone
     uint32_t ordinal;
     char label[48];        // "cuda:0", for messages
+    char name[128];        // the backend's, as text
     uint32_t process;      // that opened it; in a child of that nothing but the label is used
     atomic_bool is_closed; // nothing but the label is left of it: see close.c
     pthread_mutex_t lock;

@@ -111,8 +111,11 @@ struct braid_exec {
     struct exec_idle idle;
     struct culled culled;  // only an audit reads more than the nodes of `own` once the exec is made
     braid_graph *captured; // a copy of what is planned, for captures; NULL: there are none
-    braid_exec_info info;  // constant once the exec is made, but that it tells nothing of memory
-    struct store store;    // holds arrays that live as long
+    struct {
+        char reason[256], frames_reason[256];
+    } texts;              // of `info`
+    braid_exec_info info; // constant once the exec is made, but that it tells nothing of memory
+    struct store store;   // holds arrays that live as long
 };
 
 // The node of the exec's graph if a plan leaves it out; NULL: it has a task.

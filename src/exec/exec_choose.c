@@ -29,7 +29,7 @@ static bool is_refused(const braid_exec *exec, braid_status status)
 static void end_try(braid_exec *exec, const struct error_attempt *attempt, braid_status status)
 {
     if (is_refused(exec, status))
-        snprintf(exec->info.reason, sizeof(exec->info.reason), "%s", braid_error_get_message());
+        snprintf(exec->texts.reason, sizeof(exec->texts.reason), "%s", braid_error_get_message());
     if (is_refused(exec, status) && status == BRAID_NO_MEMORY)
         braid_error_end_noted(attempt, braid_error(status, "the graph is not made one island: %s",
                                                    braid_error_get_message()));
@@ -58,7 +58,7 @@ static void tell_priority(braid_exec *exec)
         if (task->kind != WORK_KERNEL || task->launch.priority == exec->priority ||
             exec->device->backend->ops->kernels_have_priorities)
             continue;
-        braid_append(exec->info.reason, sizeof(exec->info.reason),
+        braid_append(exec->texts.reason, sizeof(exec->texts.reason),
                      "; %s gives kernels the priority of their lane, not that of node %s",
                      exec->device->label, braid_node_text(i, task->name).text);
         return;
@@ -70,10 +70,10 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
 {
     const char *device = exec->device->backend->ops->name;
     const char *mode = exec->info.mode == BRAID_MODE_GRAPH ? "graph" : "streams";
-    char refusal[sizeof(exec->info.reason)];
-    memcpy(refusal, exec->info.reason, sizeof(refusal));
-    char *reason = exec->info.reason;
-    size_t size = sizeof(exec->info.reason);
+    char refusal[sizeof(exec->texts.reason)];
+    memcpy(refusal, exec->texts.reason, sizeof(refusal));
+    char *reason = exec->texts.reason;
+    size_t size = sizeof(exec->texts.reason);
     if (was_refused)
         snprintf(reason, size, "%s: %.*s", mode, (int)size - 16, refusal);
     else if (options->mode != BRAID_MODE_AUTO)
@@ -146,7 +146,7 @@ static braid_status try_island(braid_exec *exec, const braid_graph *graph,
     status = try_player(exec, graph, options, exec->player, must);
     *out_made = !status;
     if (*out_made)
-        snprintf(exec->info.reason, sizeof(exec->info.reason), "graph: one island, %s",
+        snprintf(exec->texts.reason, sizeof(exec->texts.reason), "graph: one island, %s",
                  must ? "as asked for" : "which is expected to be shorter");
     if (!must && is_refused(exec, status))
         status = BRAID_OK;

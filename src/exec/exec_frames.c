@@ -228,15 +228,15 @@ static braid_status order_nodes(braid_exec *exec, const braid_graph *graph,
 // A frame in flight costs a copy of all that a frame has: less than one part of this is no gain.
 enum { LEAST_GAIN = 50 };
 
-static void tell_gain(braid_exec_info *info)
+static void tell_gain(const braid_exec_info *info, char *text, size_t size)
 {
-    size_t length = strlen(info->frames_reason);
+    size_t length = strlen(text);
     uint64_t least_ns = info->frame_alone_ns / LEAST_GAIN;
     if (info->frame_period_ns + least_ns >= info->frame_alone_ns)
-        snprintf(info->frames_reason + length, sizeof(info->frames_reason) - length,
+        snprintf(text + length, size - length,
                  "; no gain: a further frame takes as long as one alone, by the plan's times");
     else
-        snprintf(info->frames_reason + length, sizeof(info->frames_reason) - length,
+        snprintf(text + length, size - length,
                  "; a further frame takes %s of one alone, by the plan's times",
                  braid_text_decimal((double)info->frame_period_ns / (double)info->frame_alone_ns, 2)
                      .text);
@@ -245,8 +245,8 @@ static void tell_gain(braid_exec_info *info)
 // Writes how far frames overlap, the reason against more, and the gain.
 static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared, size_t num_links)
 {
-    char *reason = exec->info.frames_reason;
-    size_t size = sizeof(exec->info.frames_reason);
+    char *reason = exec->texts.frames_reason;
+    size_t size = sizeof(exec->texts.frames_reason);
     if (undeclared != GRAPH_NONE)
         snprintf(reason, size, "whole frames: node %u '%.100s' declares no access", undeclared,
                  braid_graph_name(graph, undeclared));
@@ -262,7 +262,7 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
     else
         snprintf(reason, size, "node by node: %u wait%s for frames before",
                  exec->info.num_frame_waits, exec->info.num_frame_waits == 1 ? "" : "s");
-    tell_gain(&exec->info);
+    tell_gain(&exec->info, reason, size);
 }
 
 static bool orders_frames(const braid_exec *exec)
@@ -277,7 +277,7 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
     uint32_t undeclared = GRAPH_NONE;
     exec->info.frames_in_flight = exec->frames.num;
     exec->info.num_frame_waits = 0;
-    exec->info.frames_reason[0] = '\0';
+    exec->texts.frames_reason[0] = '\0';
     exec->info.whole_frames = true;
     exec->info.frame_alone_ns = exec->schedule->info.makespan_ns;
     exec->info.frame_period_ns = exec->info.frame_alone_ns;

@@ -419,9 +419,11 @@ const braid_schedule *braid_exec_get_schedule(const braid_exec *exec)
 
 void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
 {
-    braid_exec_info info = { 0 };
+    braid_exec_info info = { .reason = "", .frames_reason = "" };
     if (exec && device_is_here(exec->device)) {
         info = exec->info;
+        info.reason = exec->texts.reason;
+        info.frames_reason = exec->texts.frames_reason;
         braid_exec_tell_memory(exec, &info);
     }
     if (out_info)

@@ -223,6 +223,7 @@ struct cpu_backend {
     uint32_t num_workers;
     uint32_t num_threads;
     struct cpu_thread *threads;
+    char name[128]; // the processor's
 
     pthread_mutex_t lock;
     struct cpu_sleeper *parked; // lock; workers that sleep

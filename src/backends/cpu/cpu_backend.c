@@ -67,6 +67,24 @@ static uint32_t num_cores(void)
     return online > 0 ? (uint32_t)online : 1;
 }
 
+static void read_cpu_name(char *out_name, size_t size)
+{
+    snprintf(out_name, size, "CPU");
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (!file)
+        return;
+    char line[256];
+    while (fgets(line, sizeof(line), file)) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !value)
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        snprintf(out_name, size, "%.*s", (int)strcspn(value, "\n"), value);
+        break;
+    }
+    fclose(file);
+}
+
 // Two at least, so that two streams run at once on any machine.
 static uint32_t choose_num_workers(const braid_device_options *options)
 {
@@ -108,32 +126,14 @@ static void close_backend(struct backend *base)
     finish(cpu_backend_of(base));
 }
 
-static void read_cpu_name(char *out_name, size_t size)
-{
-    snprintf(out_name, size, "CPU");
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    if (!file)
-        return;
-    char line[256];
-    while (fgets(line, sizeof(line), file)) {
-        const char *value = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || !value)
-            continue;
-        value += 1 + strspn(value + 1, " \t");
-        snprintf(out_name, size, "%.*s", (int)strcspn(value, "\n"), value);
-        break;
-    }
-    fclose(file);
-}
-
 static void get_info(struct backend *base, braid_device_info *out_info)
 {
     *out_info = (braid_device_info){
+        .name = cpu_backend_of(base)->name,
         .backend = "cpu",
         .memory_bytes = cpu_memory_bytes(),
         .num_units = cpu_backend_of(base)->num_workers,
     };
-    read_cpu_name(out_info->name, sizeof(out_info->name));
 }
 
 // Costs of a kernel, a wait and a second lane, by bench_cpu_costs. The first two are of streams;
@@ -217,6 +217,7 @@ static braid_status open_backend(const struct backend_driver *driver,
     memset(backend, 0, bytes);
     backend->base.ops = &cpu_ops;
     backend->num_workers = num_workers;
+    read_cpu_name(backend->name, sizeof(backend->name));
     backend->num_cores = count_cores();
     init_locks(backend);
     braid_cpu_blockers_start(backend);

@@ -76,6 +76,7 @@ struct gpu_backend {
     char architecture[64]; // for the run-time compiler: "90", "gfx90a"
     int attributes[GPU_NUM_ATTRIBUTES];
     int least_priority, greatest_priority;
+    char name[128]; // info has it
     braid_device_info info;
     struct disk_cache *cache; // keeps the run-time compiler's output; NULL: none
 

@@ -133,10 +133,11 @@ static braid_status read_info(struct gpu_backend *gpu)
     static const char what[] = "reading the device's properties";
     const struct gpu_api *api = gpu->api;
     size_t memory = 0;
-    gpu_result result = api->device_name(gpu->info.name, (int)sizeof(gpu->info.name), gpu->device);
+    gpu_result result = api->device_name(gpu->name, (int)sizeof(gpu->name), gpu->device);
     if (result)
         return braid_gpu_check(gpu, result, &api->device_name, what);
-    gpu->info.name[sizeof(gpu->info.name) - 1] = '\0';
+    gpu->name[sizeof(gpu->name) - 1] = '\0';
+    gpu->info.name = gpu->name;
     result = api->device_memory(&memory, gpu->device);
     if (result)
         return braid_gpu_check(gpu, result, &api->device_memory, what);
