@@ -21,7 +21,7 @@ typedef struct braid_device braid_device;
 typedef struct braid_backend_info {
     const char *name;     // "cuda", "hip" or "cpu"
     uint32_t num_devices; // 0: none; `reason` says why
-    // The attempts and why they failed; "" when there are devices. No object could own the text.
+    // The attempts and why they failed; "" when there are devices. No object owns it.
     char reason[512];
 } braid_backend_info;
 
@@ -71,7 +71,7 @@ BRAID_API braid_status braid_device_close(braid_device *device);
 // The name, size and pools of a device. Of a group: the name, ordinal and limit of the first
 // member, and the sums of all other numbers.
 typedef struct braid_device_info {
-    const char *name;    // as long as the device lives
+    const char *name;    // while the device lives
     const char *backend; // "cpu", "cuda" or "hip"; static text
     uint32_t ordinal;
     uint64_t memory_bytes;          // total memory of the device

@@ -64,7 +64,7 @@ typedef struct braid_running_node {
     uint64_t iteration; // the innermost loop's around it, from 0
     uint32_t lane, place, rank;
     uint32_t num_words;     // a kernel's arguments, each of which begins a word; 0: not known
-    uint64_t arguments[16]; // an array, since a handler of a fault allocates nothing
+    uint64_t arguments[16]; // here, since a fault handler allocates nothing
 } braid_running_node;
 
 // Receives a late frame and the nodes that run (without black_box: none). Keeps the rules for a
@@ -230,7 +230,7 @@ BRAID_API const braid_schedule *braid_exec_get_schedule(const braid_exec *exec);
 // The mode, leases, memory and frames of an exec.
 typedef struct braid_exec_info {
     braid_exec_mode mode;      // never BRAID_MODE_AUTO
-    const char *reason;        // why this mode; it lives as long as the exec
+    const char *reason;        // why this mode, while the exec lives
     uint32_t num_streams;      // leased while the exec lives
     uint32_t num_events;       // leased while the exec lives
     uint64_t argument_bytes;   // all kernels' together

@@ -59,7 +59,7 @@ BRAID_API const char *braid_error_get_message(void);
 BRAID_API const char *braid_error_get_details(void);
 
 // Receives each error message when it is first written, on the thread that found the error. Several
-// threads may call it at once. It may call braid_status_get_name, and nothing else of Braid.
+// threads may call it at once. It may call only braid_status_get_name.
 typedef void braid_log_function(braid_status status, const char *message, void *user);
 
 // Sets the process-wide log callback; NULL (the default): none. When this returns, the previous

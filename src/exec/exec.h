@@ -113,7 +113,7 @@ struct braid_exec {
     braid_graph *captured; // a copy of what is planned, for captures; NULL: there are none
     struct {
         char reason[256], frames_reason[256];
-    } texts;              // of `info`
+    } texts;              // `info` has them
     braid_exec_info info; // constant once the exec is made, but that it tells nothing of memory
     struct store store;   // holds arrays that live as long
 };

@@ -142,15 +142,11 @@ static void require(bool holds, int line)
 
 static void refuse(braid_status status, int line)
 {
-<<<<<<< HEAD
-    const char *message = braid_error_get_message();
-=======
     const char *message = braid_error_get_message();
     if (is_left_out(status)) {
         fprintf(stderr, "not tried: %s\n", message);
         return;
     }
->>>>>>> main
     require(status == BRAID_INVALID_ARGUMENT && strstr(message, "before a fork") &&
                 strstr(message, backend),
             line);

@@ -65,15 +65,11 @@ static void try_call(const char *backend, braid_exec_mode exec_mode, const struc
         bool is_right = !status || (status == BRAID_NOT_READY && call->answer == EARLY);
         if (call->answer == CUDA_ONLY && strcmp(backend, "hip") == 0)
             is_right = status == BRAID_UNSUPPORTED;
-<<<<<<< HEAD
-        snprintf(what, sizeof(what), "it fails with %s", status ? braid_error_get_message() : "");
-=======
         if (is_left_out(status)) {
             printf("not tried: %s\n", braid_error_get_message());
             is_right = true;
         }
         snprintf(what, sizeof(what), "it fails with %s", status ? braid_error_get_message() : "");
->>>>>>> main
         check(is_right, call->name, where, mode, what);
         int now = get_mode();
         end_capture(&capture, apart);

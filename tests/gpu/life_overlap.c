@@ -122,11 +122,7 @@ braid_status life_run_overlapping(braid_exec *exec, braid_stream *stream)
         status = braid_exec_launch(exec, i < 2 ? stream : NULL);
     if (!status)
         status = braid_exec_wait(exec);
-<<<<<<< HEAD
-    return status ? status : braid_exec_save_capture(exec, "/dev/null", NULL);
-=======
-    return status ? status : unless_left_out(braid_exec_capture(exec, "/dev/null", NULL));
->>>>>>> main
+    return status ? status : unless_left_out(braid_exec_save_capture(exec, "/dev/null", NULL));
 }
 
 braid_status life_run_timed(braid_exec *exec, braid_stream *stream)

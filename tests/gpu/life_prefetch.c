@@ -72,11 +72,8 @@ braid_status life_run_prefetch(struct life_prefetch *prefetch, uint32_t *words)
     }
     if (!status)
         status = braid_exec_wait(prefetch->exec);
-<<<<<<< HEAD
-    return status ? status : braid_exec_save_capture(prefetch->exec, "/dev/null", NULL);
-=======
-    return status ? status : unless_left_out(braid_exec_capture(prefetch->exec, "/dev/null", NULL));
->>>>>>> main
+    return status ? status
+                  : unless_left_out(braid_exec_save_capture(prefetch->exec, "/dev/null", NULL));
 }
 
 void life_finish_prefetch(braid_device *device, struct life_prefetch *prefetch)
