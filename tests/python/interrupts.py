@@ -96,7 +96,7 @@ def test_a_wait_for_a_frame_ends_at_once(device, store, name, blocking):
 def test_a_wait_for_a_stream_ends_at_once(device, what):
     held = Held()
     stream, event, memory = device.stream(), device.event(), device.allocate(8)
-    waits = {"stream": stream.synchronize, "device": device.synchronize, "event": event.synchronize,
+    waits = {"stream": stream.wait, "device": device.wait, "event": event.wait,
              "memory": lambda: memory.copy_to(np.zeros(1))}
     graph = braid.Graph()
     graph.host(held)
