@@ -97,7 +97,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_copy(braid_device *device,
                                                           braid_stream *stream, void *to,
                                                           const void *from, uint64_t bytes);
 
-// Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4). `to` is aligned to
+// Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4; 0: 1). `to` is aligned to
 // value_bytes. For host memory, HIP may block (docs/hip.md).
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_fill(braid_device *device,
                                                           braid_stream *stream, void *to,

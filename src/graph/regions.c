@@ -546,7 +546,8 @@ static braid_status check_bounds(const char *name, const braid_loop *loop)
 {
     bool has_condition = loop->condition.graph != 0;
     if (!has_condition && !loop->times)
-        return refuse_loop(name, "it has neither .condition nor .times");
+        return refuse_loop(
+            name, "nothing ends it: give .times, or a .condition with .most or .unbounded");
     if (!has_condition && (loop->most || loop->unbounded || loop->tests_first))
         return refuse_loop(name,
                            ".most, .unbounded and .tests_first are for loops with a .condition");

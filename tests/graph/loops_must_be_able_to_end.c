@@ -58,7 +58,9 @@ static void bounds_that_are_none_are_refused(void **state)
 {
     const struct world *world = *state;
     const braid_resource left = world->left;
-    refuses(world, (braid_loop){ 0 }, "neither .condition nor .times");
+    const char nothing[] = "give .times, or a .condition with .most or .unbounded";
+    refuses(world, (braid_loop){ 0 }, nothing);
+    refuses(world, (braid_loop){ .most = 3 }, nothing);
     refuses(world, (braid_loop){ .condition = left }, "no bound");
     refuses(world, (braid_loop){ .condition = left, .tests_first = true }, "no bound");
     refuses(world, (braid_loop){ .condition = left, .most = 3, .unbounded = true },
@@ -67,7 +69,7 @@ static void bounds_that_are_none_are_refused(void **state)
     refuses(world, (braid_loop){ .times = 3, .most = 3 }, "are for loops with a .condition");
     refuses(world, (braid_loop){ .times = 3, .unbounded = true }, "with a .condition");
     refuses(world, (braid_loop){ .times = 3, .tests_first = true }, "with a .condition");
-    refuses(world, (braid_loop){ .unbounded = true }, "neither");
+    refuses(world, (braid_loop){ .unbounded = true }, nothing);
 }
 
 static void conditions_that_are_no_word_are_refused(void **state)
