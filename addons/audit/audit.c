@@ -297,7 +297,7 @@ static braid_status check(const braid_device *device, const braid_graph *graph,
                                                    : "out_num_findings");
     braid_status status = braid_inside_check(function, NULL);
     if (!status && is_auditing)
-        status = braid_error_invalid("%s: called inside an audit", function);
+        status = braid_error(BRAID_WRONG_STATE, "%s: called inside an audit", function);
     if (!status)
         status = braid_device_check(function, device);
     if (!status && graph->ranks)

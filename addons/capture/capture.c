@@ -714,8 +714,8 @@ static braid_status check(const braid_exec *exec, const char *path, const uint64
     if (!path && !out_bytes)
         return braid_error_null(function, "path");
     if (!exec->captured)
-        return braid_error_invalid("%s: the exec was made without braid_exec_options.capture",
-                                   function);
+        return braid_error(BRAID_UNSUPPORTED,
+                           "%s: the exec was made without braid_exec_options.capture", function);
     if (exec->placed || exec->captured->ranks)
         return braid_error(BRAID_UNSUPPORTED, "%s: a file cannot hold %s", function,
                            exec->placed ? "a graph on several devices"

@@ -608,8 +608,9 @@ void *braid_rank_thread(void *argument)
 braid_status braid_rank_call(braid_ranks *ranks, struct rank_call *call)
 {
     if (!ranks_are_here(ranks))
-        return braid_error_invalid("%s: the ranks were opened before a fork, by another process",
-                                   call->what);
+        return braid_error(BRAID_WRONG_STATE,
+                           "%s: the ranks were opened before a fork, by another process",
+                           call->what);
     rank_lock(ranks);
     while (ranks->call)
         pthread_cond_wait(&ranks->done, &ranks->lock);

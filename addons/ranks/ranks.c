@@ -205,7 +205,7 @@ braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **
         return status;
     uint32_t had = 0;
     if (!atomic_compare_exchange_strong(&opener, &had, braid_process_number()))
-        return braid_error(BRAID_BUSY, "braid_ranks_open: ranks %s",
+        return braid_error(BRAID_WRONG_STATE, "braid_ranks_open: ranks %s",
                            had == braid_process_number()
                                ? "are open in this process"
                                : "were opened before a fork, by another process");
@@ -237,7 +237,7 @@ static braid_status check_unused(braid_ranks *ranks)
     rank_unlock(ranks);
     if (!name)
         return BRAID_OK;
-    return braid_error(BRAID_BUSY, "braid_ranks_close: graphs or execs have communicator '%s'",
+    return braid_error(BRAID_IN_USE, "braid_ranks_close: graphs or execs have communicator '%s'",
                        name);
 }
 
@@ -267,7 +267,8 @@ braid_status braid_ranks_check(braid_ranks *ranks)
     if (!ranks)
         return braid_error_null("braid_ranks_check", "ranks");
     if (!ranks_are_here(ranks))
-        return braid_error_invalid("braid_ranks_check: the ranks were opened before a fork");
+        return braid_error(BRAID_WRONG_STATE,
+                           "braid_ranks_check: the ranks were opened before a fork");
     rank_lock(ranks);
     bool failed = ranks->failed;
     rank_unlock(ranks);

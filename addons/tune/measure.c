@@ -16,8 +16,9 @@ static braid_status check(const braid_exec *exec, const braid_graph *graph)
     if (!exec || !graph)
         return braid_error_null(function, exec ? "graph" : "exec");
     if (!braid_exec_get_times(exec))
-        return braid_error_invalid(
-            "%s: the exec keeps no times: braid_exec_options.frames_kept is 0", function);
+        return braid_error(BRAID_UNSUPPORTED,
+                           "%s: the exec keeps no times: braid_exec_options.frames_kept is 0",
+                           function);
     if (graph->id != exec->schedule->graph_id)
         return braid_error_invalid("%s: the exec was made of another graph", function);
     return braid_exec_check(function, exec);

@@ -117,8 +117,9 @@ static braid_status begin(const char *function, braid_exec *exec, const void *ou
         return status;
     struct exec_times *times = braid_exec_get_times(exec);
     if (!times)
-        return braid_error_invalid(
-            "%s: the exec keeps no times: braid_exec_options.frames_kept is 0", function);
+        return braid_error(BRAID_UNSUPPORTED,
+                           "%s: the exec keeps no times: braid_exec_options.frames_kept is 0",
+                           function);
     braid_exec_begin_launch(exec);
     status = exec_read_times(exec, times);
     if (status)

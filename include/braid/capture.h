@@ -14,8 +14,8 @@ extern "C" {
 
 // Writes the next frame to a file (docs/book/reliability.md), once those in flight have ended. No
 // other work uses the buffers. With `path` NULL it only states the size. `out_bytes` may be NULL.
-// Errors: BRAID_INVALID_ARGUMENT (no braid_exec_options.capture), BRAID_UNSUPPORTED (names a node
-// or buffer), BRAID_IO_ERROR.
+// Errors: BRAID_UNSUPPORTED (no braid_exec_options.capture; or it names a node or buffer),
+// BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_save_capture(braid_exec *exec, const char *path,
                                                                 uint64_t *out_bytes);
 

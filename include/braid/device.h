@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 // An opened backend and ordinal. Objects made from a device must be destroyed before it is closed.
-// docs/book/reliability.md tells how calls with a closed device, or in a child made by fork, fail.
+// docs/book/reliability.md tells of closed devices and of forks.
 typedef struct braid_device braid_device;
 
 // Whether this process can use a backend.
@@ -51,6 +51,7 @@ typedef struct braid_device_options {
 
 // Opens a device.
 // Errors: BRAID_UNAVAILABLE (the message names every library tried, or BRAID_BACKENDS).
+// BRAID_WRONG_STATE (no context is current).
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_options *options,
                                                           braid_device **out_device);
 
@@ -64,8 +65,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *co
 
 // Waits for Braid's own work on the device, then frees the device. Work on wrapped streams, except
 // the null stream, must have ended before. The status may be left unread.
-// Errors: BRAID_BUSY (execs, streams, events, allocations or groups are left; the message counts
-// them, and all stay usable), BRAID_INVALID_ARGUMENT (inside a host call).
+// Errors: BRAID_IN_USE (execs, streams, events, allocations or groups are left; the message counts
+// them, and all stay usable).
 BRAID_API braid_status braid_device_close(braid_device *device);
 
 // The name, size and pools of a device. Of a group: the name, ordinal and limit of the first

@@ -146,7 +146,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                size_t num_rows);
 
 // Tells the iterations of a loop in the last frame; of a branch, the runs of its first arm. Inside
-// a loop: all together. Errors: BRAID_INVALID_ARGUMENT (no frame was launched, or a later launch
+// a loop: all together. Errors: BRAID_WRONG_STATE (no frame was launched, or a later launch
 // failed half-way), BRAID_NOT_READY (the frame runs).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop,
                                                                   uint64_t *out_num);
@@ -204,7 +204,7 @@ BRAID_API uint64_t braid_exec_get_num_launched(braid_exec *exec);
 // tells no trap; UINT64_MAX is no limit. BRAID_LAST_FRAME waits for all frames; without a deadline,
 // also those launched meanwhile. docs/book/pipelines.md tells more.
 // Errors: BRAID_NOT_READY (`ns` is 0), BRAID_TIMEOUT (the program may wait again),
-// BRAID_INVALID_ARGUMENT (the frame was not launched yet), those of braid_exec_wait.
+// BRAID_WRONG_STATE (the frame was not launched yet), those of braid_exec_wait.
 // Thread-safety: 0 with BRAID_LAST_FRAME takes no lock of the exec, so a queue call may ask.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_for(braid_exec *exec, uint64_t frame,
                                                             uint64_t ns);

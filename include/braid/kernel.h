@@ -30,7 +30,7 @@ typedef struct braid_blocks {
 
 // A kernel on the CPU. args[i] points to the bytes of argument i. It runs on a worker or on a
 // thread that waits. It must not call Braid: calls that launch, change, wait or destroy are refused
-// (BRAID_INVALID_ARGUMENT, or a line in the log where nothing is returned).
+// (BRAID_WRONG_STATE, or a line in the log where nothing is returned).
 typedef void braid_cpu_function(const braid_blocks *blocks, void *const *args);
 
 // Device code for one GPU vendor: a loaded function, or an image with an entry.

@@ -35,16 +35,16 @@ typedef struct braid_ranks_options {
 // Joins the other ranks. All ranks make this call, once in a process. MPI is reached through
 // libbraid_mpi.so, or the library that BRAID_MPI in the environment names. A program that has
 // initialised MPI itself needs MPI_THREAD_MULTIPLE, and ends MPI itself after braid_ranks_close.
-// Errors: BRAID_UNAVAILABLE (no libbraid_mpi.so: the message lists the attempts), BRAID_BUSY (open
-// already).
+// Errors: BRAID_UNAVAILABLE (no libbraid_mpi.so: the message lists the attempts),
+// BRAID_WRONG_STATE (open already).
 BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_open(const braid_ranks_options *options,
                                                          braid_ranks **out_ranks);
 
 // Waits until the other ranks make the same call, and leaves. Communicators end with it. After a
 // failure it waits for no rank, and the process should end (docs/ranks.md). The status may be left
 // unread.
-// Errors: BRAID_BUSY (graphs or execs have communicators), BRAID_DEVICE_ERROR (a rank did not come;
-// this one has left all the same).
+// Errors: BRAID_IN_USE (graphs or execs have communicators), BRAID_DEVICE_ERROR (a rank did not
+// come; this one has left all the same).
 BRAID_API braid_status braid_ranks_close(braid_ranks *ranks);
 
 // A rank's number and the number of ranks: of all, or of a communicator.

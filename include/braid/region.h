@@ -38,9 +38,9 @@ typedef struct braid_if {
 } braid_if;
 
 // Begins a loop: nodes that are added from now on are in its body, until braid_graph_end. The loop
-// is a node itself, out_loop, which may be NULL. Planning refuses an open loop, and one with a
-// condition that no node in it writes. Devices and modes that play no loops (docs/book/loops.md)
-// refuse it by name: BRAID_UNSUPPORTED.
+// is a node itself, out_loop, which may be NULL. Planning refuses one with a condition that no node
+// in it writes. Devices and modes that play no loops (docs/book/loops.md) refuse it by name:
+// BRAID_UNSUPPORTED.
 // Errors: BRAID_UNSUPPORTED (a graph with communicators).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_loop(braid_graph *graph,
                                                                const braid_loop *loop,
@@ -52,12 +52,11 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_if(braid_graph *graph,
                                                              braid_node *out_if);
 
 // Begins the second arm of the branch begun last.
-// Errors: BRAID_INVALID_ARGUMENT (no branch is open, or it has two arms, or its first arm has no
-// node).
+// Errors: BRAID_WRONG_STATE (no branch is open, or it has two arms, or its first arm has no node).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_else(braid_graph *graph);
 
 // Ends the loop or branch begun last. If it fails, that is still open.
-// Errors: BRAID_INVALID_ARGUMENT (none is open, or its body or arm has no node).
+// Errors: BRAID_WRONG_STATE (none is open, or its body or arm has no node).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_end(braid_graph *graph);
 
 #ifdef __cplusplus

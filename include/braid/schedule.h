@@ -86,7 +86,7 @@ typedef struct braid_schedule_options {
 // Plans a graph. For a device, give the costs of braid_device_info.
 // Errors: BRAID_CYCLE (the message names the nodes on it). BRAID_INVALID_ARGUMENT (overlapping
 // buffers, a pointer into a buffer without a declared access, a copy or fill beyond a buffer's
-// end).
+// end). BRAID_WRONG_STATE (a loop or branch is open).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph *graph,
                                                               const braid_schedule_options *options,
                                                               braid_schedule **out_schedule);

@@ -17,9 +17,9 @@ extern "C" {
 
 // General rules for the whole library:
 // - A function that can fail returns a braid_status, and writes outputs only on BRAID_OK.
-// - It may always return BRAID_NO_MEMORY, BRAID_DEVICE_ERROR and BRAID_INVALID_ARGUMENT. The last
-//   is for a value that the description does not allow: NULL, a handle of another graph, a number
-//   out of range. "Errors:" lists all others. The message names the argument or object.
+// - It may always return BRAID_NO_MEMORY or BRAID_DEVICE_ERROR. BRAID_INVALID_ARGUMENT: NULL, a
+//   handle of another graph, a number out of range. BRAID_WRONG_STATE: a closed device, a child
+//   made by fork, inside a callback. "Errors:" lists all others. Messages name the object.
 // - Descriptions and options need to live only during the call. Braid copies names and argument
 //   bytes, but no braid_kernel (kernel.h). NULL options, or zero everywhere, are the defaults.
 // - Sizes are bytes and times are nanoseconds, and their names say so.
@@ -37,14 +37,16 @@ typedef enum braid_status {
     BRAID_NO_MEMORY = 2,        // host or device memory ran out
     BRAID_CYCLE = 3,            // the graph has a cycle
     BRAID_UNAVAILABLE = 4,      // no such backend or device here; the message lists the attempts
-    BRAID_UNSUPPORTED = 5,      // this device or mode cannot do it; the message says why
+    BRAID_UNSUPPORTED = 5,      // this device, mode or exec cannot do it; the message says why
     BRAID_NOT_READY = 6,        // a query: the work has not ended yet (no message is written)
     BRAID_DEVICE_ERROR = 7,     // the driver or a queue call failed
     BRAID_IO_ERROR = 8,         // a file could not be written or read
     BRAID_INTERNAL = 9,         // Braid broke one of its own laws; please report it
-    BRAID_BUSY = 10,            // still in use
+    BRAID_BUSY = 10,            // try again when frames have ended
     BRAID_TIMEOUT = 11,         // a wait reached its limit, or frames are late
     BRAID_TRAPPED = 12,         // a kernel wrote a trap
+    BRAID_WRONG_STATE = 13,     // the call needs another state of the object
+    BRAID_IN_USE = 14,          // other objects still use it
 } braid_status;
 
 // The constant's name, for example "BRAID_NO_MEMORY". Never NULL.

@@ -86,7 +86,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_query(braid_event *event);
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_wait(braid_event *event);
 
 // Nanoseconds between the latest records of two timing events of one device.
-// Errors: BRAID_INVALID_ARGUMENT (no timing, never recorded), BRAID_NOT_READY.
+// Errors: BRAID_UNSUPPORTED (no timing), BRAID_WRONG_STATE (never recorded), BRAID_NOT_READY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_get_elapsed(braid_event *start,
                                                                 braid_event *end, uint64_t *out_ns);
 
@@ -97,7 +97,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_copy(braid_device *device,
                                                           braid_stream *stream, void *to,
                                                           const void *from, uint64_t bytes);
 
-// Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4). `to` is aligned to
+// Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4; 0: 1). `to` is aligned to
 // value_bytes. For host memory, HIP may block (docs/hip.md).
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_fill(braid_device *device,
                                                           braid_stream *stream, void *to,

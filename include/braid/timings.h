@@ -94,7 +94,7 @@ typedef struct braid_timings {
 
 // Waits for the exec's last launch and reads the times of the frames kept. The arrays are the
 // exec's, and valid until the next such call.
-// Errors: BRAID_INVALID_ARGUMENT (the exec keeps no times).
+// Errors: BRAID_UNSUPPORTED (the exec keeps no times).
 // Thread-safety: one thread at a time for each exec.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
                                                                braid_timings *out_timings);
@@ -102,6 +102,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
 // Runs `num_frames` frames (0: as many as are kept, at least 3) one after another on the device's
 // default stream. Then it gives every node its median time as cost, and every loop its iterations
 // (docs/profile.md). `graph` is the exec's, perhaps with new nodes.
+// Errors: as braid_exec_get_timings and braid_exec_launch.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,
                                                            uint32_t num_frames);
 

@@ -14,8 +14,8 @@ from braid._calls import log_to
 from braid._describe import inout, read, write
 from braid._device import (Backend, Device, DeviceInfo, Event, Stream, backends)
 from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, HostCallError,
-                           InputOutputError, InternalError, InvalidArgumentError, NoMemoryError, TimeoutError, TrappedError,
-                           UnavailableError, UnsupportedError)
+                           InputOutputError, InternalError, InUseError, InvalidArgumentError, NoMemoryError, TimeoutError, TrappedError,
+                           UnavailableError, UnsupportedError, WrongStateError)
 from braid._exec import Exec, ExecInfo, RunningNode
 from braid._audit import Finding, audit
 from braid._graph import Graph
@@ -35,8 +35,8 @@ __version__ = version()
 __all__ = [
     "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Finding", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
-    "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
+    "InternalError", "InUseError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "RunningNode", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "TimeoutError", "Timings", "Trap", "TrappedError", "Trial", "Tuning",
-    "UnavailableError", "UnsupportedError", "WaitTiming", "audit", "backends", "inout", "log_to", "read", "tune", "version", "write",
+    "UnavailableError", "UnsupportedError", "WaitTiming", "WrongStateError", "audit", "backends", "inout", "log_to", "read", "tune", "version", "write",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 from braid._binding import ffi, lib
 from braid._arguments import fill_value
 from braid._calls import Failures, queue_call
-from braid._errors import BusyError, check, refuse
+from braid._errors import InUseError, check, refuse
 from braid._interrupts import may_poll, poll
 from braid._lifetime import Owned, Owner, _owners, run_deferred
 from braid._memory import Span, check_same_elements, describe, whole_array
@@ -208,7 +208,7 @@ class Device(Owned):
             check(wait_for_stream(pointer, ffi.NULL))
 
     def close(self) -> None:
-        """Closes the device. Raises BusyError while execs, streams, events or memory of it are left. Without
+        """Closes the device. Raises InUseError while execs, streams, events or memory of it are left. Without
         it, and by a with statement too, the device is closed once nothing uses it any more."""
         if not self._owner.closed and self._owner.has_other_users:
             gc.collect()  # what is left may only be in circles of references
@@ -219,9 +219,7 @@ class Device(Owned):
         if not self._owner.closed and self._owner.has_other_users:
             left = collections.Counter(owner.what for owner in list(_owners) if owner._parent is self._owner)
             used = ", ".join(f"{num} {what}{'s' if num > 1 else ''}" for what, num in sorted(left.items()))
-            error = BusyError(f"device '{self.name}' is still used by {used or 'a call'}: close or drop them first")
-            error.status = "BRAID_BUSY"
-            raise error
+            raise InUseError(f"device '{self.name}' is still used by {used or 'a call'}: close or drop them first")
         super().close()
 
     def __enter__(self) -> Device:
@@ -230,7 +228,7 @@ class Device(Owned):
     def __exit__(self, *what: Any) -> None:
         try:
             self.close()
-        except BusyError:
+        except InUseError:
             pass
 
     def __repr__(self) -> str:

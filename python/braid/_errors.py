@@ -50,7 +50,7 @@ class InternalError(Error, RuntimeError):
 
 
 class BusyError(Error, RuntimeError):
-    """Still in use; the message says by what."""
+    """Frames in flight prevent a launch: try again when they have ended."""
 
 
 class TimeoutError(Error, builtins.TimeoutError):
@@ -59,6 +59,14 @@ class TimeoutError(Error, builtins.TimeoutError):
 
 class TrappedError(Error, RuntimeError):
     """A kernel wrote a trap; the message has its node, code and payload."""
+
+
+class WrongStateError(Error, RuntimeError):
+    """The call needs another state of the object: one that is open, for example."""
+
+
+class InUseError(Error, RuntimeError):
+    """Other objects still use it; the message says which."""
 
 
 class Failure(NamedTuple):
@@ -94,6 +102,8 @@ _TYPES: Dict[int, Type[Error]] = {
     lib.BRAID_BUSY: BusyError,
     lib.BRAID_TIMEOUT: TimeoutError,
     lib.BRAID_TRAPPED: TrappedError,
+    lib.BRAID_WRONG_STATE: WrongStateError,
+    lib.BRAID_IN_USE: InUseError,
 }
 for _status, _type in _TYPES.items():  # also of those that a program raises
     _type.status = ffi.string(lib.braid_status_get_name(_status)).decode()

@@ -21,7 +21,7 @@ import time
 import weakref
 from typing import Any, Callable, Deque, List, NoReturn, Optional
 
-from braid._errors import refuse
+from braid._errors import WrongStateError
 from braid._interrupts import inside
 
 
@@ -79,9 +79,9 @@ class Owner(Unique):
             raise SystemExit(f"the {self.what} is not for use while the interpreter exits")
         pointer = self._pointer
         if pointer is None or not self._claims:
-            raise refuse(f"the {self.what} is closed")
+            raise WrongStateError(f"the {self.what} is closed")
         if self._process is not _process[0]:
-            raise refuse(f"the {self.what} was made before a fork, and belongs to the parent process")
+            raise WrongStateError(f"the {self.what} was made before a fork, and belongs to the parent process")
         return pointer
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Tuple
 
 from braid._binding import ffi, lib
 from braid._describe import Description, End
-from braid._errors import BusyError, check, refuse
+from braid._errors import InUseError, check, refuse
 from braid._handles import Declared, Kept, Node, Resource
 from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import check_same_elements, whole_array
@@ -61,14 +61,12 @@ class Ranks(Owned):
         return Communicator(self, name, out[0])
 
     def close(self) -> None:
-        """Waits for the other ranks to do the same, and leaves. Raises BusyError while graphs or execs communicate."""
+        """Waits for the other ranks to do the same, and leaves. Raises InUseError while graphs or execs communicate."""
         if not self._owner.closed and self._owner.has_other_users:
             gc.collect()
         run_deferred()
         if not self._owner.closed and self._owner.has_other_users:
-            error = BusyError("ranks are still used by graphs or execs: close or drop them first")
-            error.status = "BRAID_BUSY"
-            raise error
+            raise InUseError("ranks are still used by graphs or execs: close or drop them first")
         super().close()
 
     def __enter__(self) -> Ranks:
@@ -77,7 +75,7 @@ class Ranks(Owned):
     def __exit__(self, *what: Any) -> None:
         try:
             self.close()
-        except BusyError:
+        except InUseError:
             pass
 
 

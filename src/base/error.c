@@ -47,6 +47,8 @@ const char *braid_status_get_name(braid_status status)
         [BRAID_BUSY] = "BRAID_BUSY",
         [BRAID_TIMEOUT] = "BRAID_TIMEOUT",
         [BRAID_TRAPPED] = "BRAID_TRAPPED",
+        [BRAID_WRONG_STATE] = "BRAID_WRONG_STATE",
+        [BRAID_IN_USE] = "BRAID_IN_USE",
     };
     size_t index = (size_t)status;
     if (index >= sizeof(names) / sizeof(names[0]))

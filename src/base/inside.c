@@ -28,12 +28,13 @@ braid_status braid_inside_check(const char *function, const void *exec)
 {
     for (const struct inside *inside = innermost; inside; inside = inside->before) {
         if (!inside->exec)
-            return braid_error_invalid(
+            return braid_error(
+                BRAID_WRONG_STATE,
                 "%s: called inside %s, which must not wait for work, nor launch or change an exec",
                 function, inside->what);
         if (inside->exec == exec)
-            return braid_error_invalid("%s: called inside %s of the same exec", function,
-                                       inside->what);
+            return braid_error(BRAID_WRONG_STATE, "%s: called inside %s of the same exec", function,
+                               inside->what);
     }
     return BRAID_OK;
 }

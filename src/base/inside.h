@@ -19,7 +19,7 @@ struct inside {
 void braid_inside_begin(struct inside *inside, const char *what, const void *exec);
 void braid_inside_end(const struct inside *inside);
 
-// Errors: BRAID_INVALID_ARGUMENT inside any host call or kernel, and inside a queue call of
+// Errors: BRAID_WRONG_STATE inside any host call or kernel, and inside a queue call of
 // `exec`.
 braid_status braid_inside_check(const char *function, const void *exec);
 

@@ -72,10 +72,12 @@ braid_status braid_device_check_open(const char *function, const braid_device *d
     if (!device)
         return braid_error_null(function, "device");
     if (!device_is_here(device))
-        return braid_error_invalid("%s: the device (%s) was opened before a fork, by another "
-                                   "process: open one in this process",
-                                   function, device->label);
-    return braid_error_invalid("%s: the device (%s) was closed", function, device->label);
+        return braid_error(BRAID_WRONG_STATE,
+                           "%s: the device (%s) was opened before a fork, by another "
+                           "process: open one in this process",
+                           function, device->label);
+    return braid_error(BRAID_WRONG_STATE, "%s: the device (%s) was closed", function,
+                       device->label);
 }
 
 braid_status braid_device_check(const char *function, const braid_device *device)
@@ -124,7 +126,7 @@ static braid_status check_unused(braid_device *device)
     pthread_mutex_unlock(&device->lock);
     if (!left[0])
         return BRAID_OK;
-    return braid_error(BRAID_BUSY, "%s stays open: the program still has %s of it", device->label,
+    return braid_error(BRAID_IN_USE, "%s stays open: the program still has %s of it", device->label,
                        left);
 }
 

@@ -127,7 +127,7 @@ static inline bool device_is_open(const braid_device *device)
            !atomic_load_explicit(&device->is_closed, memory_order_relaxed);
 }
 
-// Errors: BRAID_INVALID_ARGUMENT if the device is NULL, was closed, or is the parent's of a fork.
+// Errors: BRAID_INVALID_ARGUMENT (NULL), BRAID_WRONG_STATE (closed, or the parent's of a fork).
 braid_status braid_device_check_open(const char *function, const braid_device *device);
 
 // The same, and if it is a group, and BRAID_DEVICE_ERROR with the first error if it has failed.

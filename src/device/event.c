@@ -97,12 +97,12 @@ braid_status braid_event_get_elapsed(braid_event *start, braid_event *end, uint6
 {
     if (!start || !end)
         return braid_error_null("braid_event_get_elapsed", start ? "end" : "start");
-    if (!out_ns || start->device != end->device || !start->backend->timing || !end->backend->timing)
+    if (!out_ns || start->device != end->device)
         return braid_error_invalid("braid_event_get_elapsed: %s",
-                                   !out_ns ? "out_ns is NULL"
-                                   : start->device != end->device
-                                       ? "the events are of two devices"
-                                       : "an event was made without timing");
+                                   out_ns ? "the events are of two devices" : "out_ns is NULL");
+    if (!start->backend->timing || !end->backend->timing)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "braid_event_get_elapsed: an event was made without timing");
     braid_status status = braid_device_check("braid_event_get_elapsed", start->device);
     if (status)
         return status;

@@ -12,9 +12,9 @@ static braid_status check_member(braid_device *const *members, size_t index)
     if (!device)
         return braid_error_invalid("braid_device_open_group: member %zu is NULL", index);
     if (!device_is_open(device))
-        return braid_error_invalid("braid_device_open_group: member %zu (%s) was %s", index,
-                                   device->label,
-                                   device_is_here(device) ? "closed" : "opened before a fork");
+        return braid_error(BRAID_WRONG_STATE, "braid_device_open_group: member %zu (%s) was %s",
+                           index, device->label,
+                           device_is_here(device) ? "closed" : "opened before a fork");
     if (device->group)
         return braid_error_invalid("braid_device_open_group: member %zu (%s) is a group itself",
                                    index, device->label);

@@ -156,6 +156,7 @@ braid_status braid_stream_fill(braid_device *device, braid_stream *stream, void 
     if (num_values == 0 || num_values > UINT64_MAX / 4)
         return braid_error_invalid("braid_stream_fill: %llu values to %p",
                                    (unsigned long long)num_values, to);
+    value_bytes = value_bytes ? value_bytes : 1;
     if (value_bytes != 1 && value_bytes != 2 && value_bytes != 4)
         return braid_error_invalid("braid_stream_fill: value_bytes is %u, not 1, 2 or 4",
                                    value_bytes);

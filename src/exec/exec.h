@@ -134,7 +134,7 @@ uint64_t braid_exec_count_iterations(const braid_exec *exec, const struct frame_
                                      uint32_t loop, enum iterations which);
 // Whether the exec may be used: it is not NULL, its devices work, and the call would not wait for
 // itself. If a device has failed, the message has the first error, and the tasks that were running
-// then. Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
+// then. Errors: BRAID_INVALID_ARGUMENT, BRAID_WRONG_STATE, BRAID_DEVICE_ERROR.
 braid_status braid_exec_check(const char *function, const braid_exec *exec);
 braid_status braid_exec_check_devices(const char *function, const braid_exec *exec);
 // As braid_exec_check. If it succeeds, the device is entered, which the caller leaves.

@@ -370,7 +370,7 @@ static braid_status read_iterations(const char *function, braid_exec *exec, uint
 {
     uint64_t num = braid_exec_get_num_launched(exec);
     if (num == 0)
-        return braid_error_invalid("%s: no frame was launched", function);
+        return braid_error(BRAID_WRONG_STATE, "%s: no frame was launched", function);
     braid_status status = atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
     if (!status) // and not the parts: a failure that they tell is for those who wait
         status = braid_exec_ask_frames(exec, exec->device->backend->ops->event_query);
@@ -378,7 +378,8 @@ static braid_status read_iterations(const char *function, braid_exec *exec, uint
         return status;
     const struct frame_slot *slot = &exec->frames.slots[(num - 1) % exec->frames.num];
     if (slot->is_partial)
-        return braid_error_invalid("%s: a launch after the last frame failed half-way", function);
+        return braid_error(BRAID_WRONG_STATE, "%s: a launch after the last frame failed half-way",
+                           function);
     *out_num = exec_left_out(exec, node)
                    ? 0
                    : braid_exec_count_iterations(exec, slot, tasks_loop_number(&exec->tasks, node),

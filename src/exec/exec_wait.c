@@ -175,8 +175,8 @@ static braid_status ask_for_frame(braid_exec *exec, uint64_t frame,
     uint64_t num = atomic_load(&exec->frames.num_launched);
     pthread_mutex_unlock(&exec->turn.lock);
     if (frame >= num)
-        return braid_error_invalid("%s: frame %llu was not launched, %llu were", function,
-                                   (unsigned long long)frame, (unsigned long long)num);
+        return braid_error(BRAID_WRONG_STATE, "%s: frame %llu was not launched, %llu were",
+                           function, (unsigned long long)frame, (unsigned long long)num);
     const struct frame_slot *slot = &exec->frames.slots[frame % exec->frames.num];
     bool awaits_places = exec->frames.num > 1 && exec->frames.when_full != BRAID_FULL_QUEUES;
     braid_status status = BRAID_OK;

@@ -164,9 +164,10 @@ static braid_status check_open(const braid_graph *graph)
     if (!graph->open.num)
         return BRAID_OK;
     open += graph->open.num - 1;
-    return braid_error_invalid("%s '%s' was begun and has not ended: braid_graph_end is missing, "
-                               "or an error left the block that adds it",
-                               kind_of(graph, open), braid_graph_name(graph, open->node));
+    return braid_error(BRAID_WRONG_STATE,
+                       "%s '%s' was begun and has not ended: braid_graph_end is missing, "
+                       "or an error left the block that adds it",
+                       kind_of(graph, open), braid_graph_name(graph, open->node));
 }
 
 braid_status braid_graph_refuse_regions(const braid_graph *graph, const char *who)
@@ -499,16 +500,16 @@ static void surround(braid_graph *graph, const struct graph_region *body)
             regions[i].around = index;
 }
 
-// Ends a body, whose region stays among the open ones. Errors: BRAID_INVALID_ARGUMENT (it has no
-// node).
+// Ends a body, whose region stays among the open ones. Errors: BRAID_WRONG_STATE (it has no node).
 // There is room in `regions` for all that are open.
 static braid_status graph_end_body(braid_graph *graph, struct graph_region *open)
 {
     uint32_t num = graph_num_nodes(graph) - open->first;
     enum work_kind kind = (enum work_kind)graph_nodes(graph)[open->node].kind;
     if (!num)
-        return refuse(kind, braid_graph_name(graph, open->node),
-                      kind == WORK_LOOP ? "it has no node" : "an arm of it has no node");
+        return braid_error(BRAID_WRONG_STATE, "%s '%s': %s", braid_work_words[kind].kind,
+                           braid_graph_name(graph, open->node),
+                           kind == WORK_LOOP ? "it has no node" : "an arm of it has no node");
     struct graph_region *region = braid_array_append(&graph->regions, 1, sizeof(*region));
     *region = *open;
     region->num = num;
@@ -522,7 +523,7 @@ braid_status braid_graph_end(braid_graph *graph)
     if (!graph)
         return braid_error_null("braid_graph_end", "graph");
     if (!graph->open.num)
-        return braid_error_invalid("braid_graph_end: no loop is open, and no branch");
+        return braid_error(BRAID_WRONG_STATE, "braid_graph_end: no loop is open, and no branch");
     struct graph_region *open = (struct graph_region *)graph->open.items + (graph->open.num - 1);
     braid_status status = graph_join_accesses(graph, open);
     if (!status)
@@ -545,7 +546,8 @@ static braid_status check_bounds(const char *name, const braid_loop *loop)
 {
     bool has_condition = loop->condition.graph != 0;
     if (!has_condition && !loop->times)
-        return refuse_loop(name, "it has neither .condition nor .times");
+        return refuse_loop(
+            name, "nothing ends it: give .times, or a .condition with .most or .unbounded");
     if (!has_condition && (loop->most || loop->unbounded || loop->tests_first))
         return refuse_loop(name,
                            ".most, .unbounded and .tests_first are for loops with a .condition");
@@ -616,14 +618,14 @@ braid_status braid_graph_else(braid_graph *graph)
     if (!graph)
         return braid_error_null("braid_graph_else", "graph");
     if (!graph->open.num)
-        return braid_error_invalid("braid_graph_else: no branch is open");
+        return braid_error(BRAID_WRONG_STATE, "braid_graph_else: no branch is open");
     struct graph_region *open = (struct graph_region *)graph->open.items + (graph->open.num - 1);
     if (graph_nodes(graph)[open->node].kind != WORK_BRANCH)
-        return braid_error_invalid("braid_graph_else: loop '%s' is open, and no branch",
-                                   braid_graph_name(graph, open->node));
+        return braid_error(BRAID_WRONG_STATE, "braid_graph_else: loop '%s' is open, and no branch",
+                           braid_graph_name(graph, open->node));
     if (graph_region_is_else(open))
-        return braid_error_invalid("braid_graph_else: branch '%s' has two arms already",
-                                   braid_graph_name(graph, open->node));
+        return braid_error(BRAID_WRONG_STATE, "braid_graph_else: branch '%s' has two arms already",
+                           braid_graph_name(graph, open->node));
     if (!braid_array_reserve(&graph->regions, graph->open.num + 1, sizeof(*open)))
         return braid_error_no_memory("an arm of a branch");
     braid_status status = graph_end_body(graph, open);

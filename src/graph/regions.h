@@ -54,7 +54,7 @@ bool braid_graph_writes_condition(const braid_graph *graph, const struct graph_r
                                   const struct graph_access *access);
 
 // Whether all regions have ended, loops can end, and no bundle or edge goes where it means nothing.
-// Errors, which name the region: BRAID_INVALID_ARGUMENT.
+// Errors, which name the region: BRAID_WRONG_STATE (one is open), BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_regions(const braid_graph *graph);
 // Returns BRAID_UNSUPPORTED for a graph with regions. `who` is the subject of the message.
 braid_status braid_graph_refuse_regions(const braid_graph *graph, const char *who);

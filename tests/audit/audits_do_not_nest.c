@@ -36,8 +36,8 @@ static void an_audit_inside_a_call_is_refused(void **state)
     check_ok(braid_graph_add_queue_call(
         host.graph, &(braid_queue_call){ .call = queue_again, .user = &queue }, NULL));
     audit(host.device, host.graph, &findings);
-    assert_int_equal(host.status, BRAID_INVALID_ARGUMENT);
-    assert_int_equal(queue.status, BRAID_INVALID_ARGUMENT);
+    assert_int_equal(host.status, BRAID_WRONG_STATE);
+    assert_int_equal(queue.status, BRAID_WRONG_STATE);
     braid_graph_destroy(host.graph);
     check_ok(braid_device_close(host.device));
 }

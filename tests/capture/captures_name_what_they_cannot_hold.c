@@ -59,7 +59,7 @@ static void an_exec_without_the_option_has_none(void **state)
 {
     struct world world = make_world();
     (void)state;
-    refuses(&world, NULL, BRAID_INVALID_ARGUMENT, "braid_exec_options.capture");
+    refuses(&world, NULL, BRAID_UNSUPPORTED, "braid_exec_options.capture");
     finish(&world);
 }
 

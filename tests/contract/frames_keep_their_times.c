@@ -409,9 +409,9 @@ static void what_is_not_there_is_refused_by_name(void **state)
         skip_because("all execs keep times");
     braid_exec *without = contract_exec_planned(contract, fork.graph, &plan);
     braid_timings timings;
-    check_fails(braid_exec_get_timings(without, &timings), BRAID_INVALID_ARGUMENT,
+    check_fails(braid_exec_get_timings(without, &timings), BRAID_UNSUPPORTED,
                 "braid_exec_options.frames_kept is 0");
-    check_fails(braid_exec_measure(without, fork.graph, 1), BRAID_INVALID_ARGUMENT,
+    check_fails(braid_exec_measure(without, fork.graph, 1), BRAID_UNSUPPORTED,
                 "braid_exec_options.frames_kept is 0");
     braid_exec *exec = exec_with_times(contract, fork.graph);
     braid_graph *other = contract_graph(contract);

@@ -219,9 +219,8 @@ static void when_full_launches_refuse_or_queue(void **state)
         braid_status status = braid_exec_launch(exec, stream);
         assert_int_equal(status, queues ? BRAID_OK : BRAID_BUSY);
         assert_int_equal(braid_exec_get_num_launched(exec), queues ? 3 : 2);
-        check_fails(braid_exec_wait_for(exec, 3, UINT64_MAX), BRAID_INVALID_ARGUMENT,
-                    "not launched");
-        check_fails(braid_exec_wait_for(exec, 3, 0), BRAID_INVALID_ARGUMENT, "not launched");
+        check_fails(braid_exec_wait_for(exec, 3, UINT64_MAX), BRAID_WRONG_STATE, "not launched");
+        check_fails(braid_exec_wait_for(exec, 3, 0), BRAID_WRONG_STATE, "not launched");
         assert_int_equal(braid_exec_wait_for(exec, 0, 0), BRAID_NOT_READY);
         assert_int_equal(braid_exec_wait_for(exec, 1, 0), BRAID_NOT_READY);
         gate_open(two.gate);

@@ -250,7 +250,7 @@ static void a_callback_may_ask_and_must_not_wait(void **state)
     launch(contract, 1);
     wait_for(1);
     assert_int_equal(told.asked, has_black_box(contract) ? BRAID_OK : BRAID_UNSUPPORTED);
-    assert_int_equal(told.waited, BRAID_INVALID_ARGUMENT);
+    assert_int_equal(told.waited, BRAID_WRONG_STATE);
     end();
 }
 

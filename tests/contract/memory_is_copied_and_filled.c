@@ -119,18 +119,25 @@ static void fills_write_values_of_every_width(void **state)
         }
 }
 
-static void a_fill_node_without_a_width_writes_bytes(void **state)
+static void a_fill_without_a_width_writes_bytes(void **state)
 {
     struct contract *contract = *state;
     uint32_t *data = contract_numbers(contract, 2), seen[2];
-    braid_graph *graph = contract_graph(contract);
-    check_ok(braid_graph_add_fill(
-        graph, &(braid_fill){ .to = data, .value = 0xab, .num_values = 5 }, NULL));
-    check_ok(braid_exec_launch(contract_exec(contract, graph), NULL));
-    check_ok(braid_stream_wait(contract->device, NULL));
-    contract_read(contract, seen, data, sizeof(seen));
-    assert_int_equal(seen[0], 0xabababab);
-    assert_int_equal(seen[1], 0xab);
+    for (int as_node = 0; as_node < 2; as_node++) {
+        check_ok(braid_stream_fill(contract->device, NULL, data, 0, 4, 2));
+        if (as_node) {
+            braid_graph *graph = contract_graph(contract);
+            check_ok(braid_graph_add_fill(
+                graph, &(braid_fill){ .to = data, .value = 0xab, .num_values = 5 }, NULL));
+            check_ok(braid_exec_launch(contract_exec(contract, graph), NULL));
+        } else {
+            check_ok(braid_stream_fill(contract->device, NULL, data, 0xab, 0, 5));
+        }
+        check_ok(braid_stream_wait(contract->device, NULL));
+        contract_read(contract, seen, data, sizeof(seen));
+        assert_int_equal(seen[0], 0xabababab);
+        assert_int_equal(seen[1], 0xab);
+    }
 }
 
 static void the_device_describes_itself(void **state)
@@ -248,7 +255,7 @@ int run_memory(void)
         contract_test(impossible_allocations_are_refused),
         contract_test(copies_go_in_every_direction),
         contract_test(fills_write_values_of_every_width),
-        contract_test(a_fill_node_without_a_width_writes_bytes),
+        contract_test(a_fill_without_a_width_writes_bytes),
         contract_test(the_device_describes_itself),
         contract_test(devices_that_are_not_there_are_refused),
         contract_test(copies_of_the_programs_own_memory_keep_their_place),

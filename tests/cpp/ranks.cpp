@@ -65,7 +65,7 @@ int main()
     operations_have_types(device, world);
     owners_send_what_others_read(device, world);
     auto second = braid::checked::ranks::open();
-    expect(!second && second.status() == BRAID_BUSY);
+    expect(!second && second.status() == BRAID_WRONG_STATE);
     {
         auto graph = braid::graph::create();
         graph.communicator(world);

@@ -147,7 +147,7 @@ static void refuse(braid_status status, int line)
         fprintf(stderr, "not tried: %s\n", message);
         return;
     }
-    require(status == BRAID_INVALID_ARGUMENT && strstr(message, "before a fork") &&
+    require(status == BRAID_WRONG_STATE && strstr(message, "before a fork") &&
                 strstr(message, backend),
             line);
 }

@@ -26,7 +26,7 @@ struct fixture {
 
 static void expect_refused(struct fixture *all, braid_status status)
 {
-    all->num_refused += status == BRAID_INVALID_ARGUMENT;
+    all->num_refused += status == BRAID_WRONG_STATE;
     all->num_calls++;
 }
 
@@ -61,7 +61,7 @@ static braid_status call_own(braid_device *device, braid_stream *stream, void *u
     uint64_t num;
     (void)device;
     expect_refused(all, braid_exec_launch(all->exec, stream));
-    check_fails(braid_exec_get_iterations(all->exec, all->loop, &num), BRAID_INVALID_ARGUMENT,
+    check_fails(braid_exec_get_iterations(all->exec, all->loop, &num), BRAID_WRONG_STATE,
                 "called inside a queue call of the same exec");
     expect_refused(all, braid_exec_wait(all->exec));
     expect_refused(all, braid_exec_set_args(all->exec, all->node, NULL, 0));
@@ -215,14 +215,14 @@ static void wait_in_kernel(const braid_blocks *blocks, void *const *args)
 {
     (void)args;
     struct fixture *all = blocks->user;
-    check_fails(braid_exec_wait(all->exec), BRAID_INVALID_ARGUMENT,
+    check_fails(braid_exec_wait(all->exec), BRAID_WRONG_STATE,
                 "braid_exec_wait: called inside a kernel or host call of the CPU");
 }
 
 static void wait_for_own(void *user)
 {
     struct fixture *all = user;
-    check_fails(braid_exec_wait(all->exec), BRAID_INVALID_ARGUMENT,
+    check_fails(braid_exec_wait(all->exec), BRAID_WRONG_STATE,
                 "braid_exec_wait: called inside a host call");
 }
 

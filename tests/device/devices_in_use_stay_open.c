@@ -13,7 +13,7 @@ static char logged[512];
 static void keep_message(braid_status status, const char *message, void *user)
 {
     (void)user;
-    if (status == BRAID_BUSY)
+    if (status == BRAID_IN_USE)
         strncpy(logged, message, sizeof(logged) - 1);
 }
 
@@ -50,17 +50,18 @@ static void all_that_is_left_is_counted(void **state)
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 8, &memory));
     braid_log_set(keep_message, NULL);
     check_fails(
-        braid_device_close(device), BRAID_BUSY,
+        braid_device_close(device), BRAID_IN_USE,
         "cpu:0 stays open: the program still has 2 execs, 1 stream, 3 events, 1 allocation");
     braid_log_set(NULL, NULL);
     assert_non_null(strstr(logged, "2 execs"));
     braid_exec_destroy(execs[0]);
-    check_fails(braid_device_close(device), BRAID_BUSY, "1 exec, 1 stream, 3 events, 1 allocation");
+    check_fails(braid_device_close(device), BRAID_IN_USE,
+                "1 exec, 1 stream, 3 events, 1 allocation");
     braid_memory_free(device, BRAID_MEMORY_HOST, memory);
     for (int i = 0; i < 3; i++)
         braid_event_destroy(events[i]);
     braid_stream_destroy(stream);
-    check_fails(braid_device_close(device), BRAID_BUSY, "still has 1 exec of it");
+    check_fails(braid_device_close(device), BRAID_IN_USE, "still has 1 exec of it");
     braid_exec_destroy(execs[1]);
     check_ok(braid_device_close(device));
     braid_graph_destroy(graph);
@@ -78,7 +79,7 @@ static void what_is_left_still_works(void **state)
                                        NULL));
     check_ok(braid_exec_create(device, graph, NULL, &exec));
     check_ok(braid_exec_launch(exec, NULL));
-    check_fails(braid_device_close(device), BRAID_BUSY, "1 exec");
+    check_fails(braid_device_close(device), BRAID_IN_USE, "1 exec");
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(calls, 2);
@@ -119,7 +120,7 @@ static void refuse_closed(braid_device *closed, braid_device *open)
     void *memory;
     int calls = 0;
     check_ok(braid_graph_create(&graph));
-#define refused(call) check_fails((call), BRAID_INVALID_ARGUMENT, "(cpu:0) was closed")
+#define refused(call) check_fails((call), BRAID_WRONG_STATE, "(cpu:0) was closed")
     refused(braid_device_close(closed));
     refused(braid_stream_create(closed, NULL, &stream));
     refused(braid_stream_wrap(closed, &calls, &stream));
@@ -173,7 +174,7 @@ static void only_the_latest_are_known(void **state)
         braid_device *device = open_cpu();
         check_ok(braid_device_close(device));
         if (before)
-            check_fails(braid_device_close(before), BRAID_INVALID_ARGUMENT, "was closed");
+            check_fails(braid_device_close(before), BRAID_WRONG_STATE, "was closed");
         before = device;
     }
 }

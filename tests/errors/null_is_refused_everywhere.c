@@ -302,6 +302,8 @@ static void what_is_of_no_object_takes_null(void **state)
     (void)state;
     braid_log_set(NULL, NULL);
     assert_string_equal(braid_status_get_name((braid_status)-1), "unknown braid_status");
+    assert_string_equal(braid_status_get_name(BRAID_WRONG_STATE), "BRAID_WRONG_STATE");
+    assert_string_equal(braid_status_get_name(BRAID_IN_USE), "BRAID_IN_USE");
     assert_non_null(braid_error_get_message());
     assert_string_equal(braid_error_get_details(), "");
     assert_non_null(braid_get_version());

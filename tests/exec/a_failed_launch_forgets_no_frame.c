@@ -215,7 +215,7 @@ static void note_end(uint64_t frame, void *user)
     assert_true(braid_exec_get_num_launched(ends->exec) >= frame);
     braid_status status = braid_exec_wait_for(ends->exec, BRAID_LAST_FRAME, 0);
     assert_true(status == BRAID_OK || status == BRAID_NOT_READY);
-    check_fails(braid_exec_launch(ends->exec, NULL), BRAID_INVALID_ARGUMENT, "callback");
+    check_fails(braid_exec_launch(ends->exec, NULL), BRAID_WRONG_STATE, "callback");
 }
 
 // One call of a launch fails, or that and all behind it. If the frame cannot be awaited either, the

@@ -51,7 +51,7 @@ static void close_meanwhile(struct destroyed *destroyed, void *(*destroy)(void *
     assert_int_equal(pthread_create(&thread, NULL, destroy, frame), 0);
     while (standin_calls(wait) == waits)
         sched_yield();
-    check_fails(braid_device_close(frame->device), BRAID_BUSY, left);
+    check_fails(braid_device_close(frame->device), BRAID_IN_USE, left);
     sem_post(&destroyed->gate);
     assert_int_equal(pthread_join(thread, NULL), 0);
 }

@@ -66,7 +66,7 @@ static void without_a_current_context_there_is_none_to_adopt(void **state)
     assert_int_equal(cuCtxSetCurrent(NULL), CUDA_SUCCESS);
     check_fails(
         braid_device_open(&(braid_device_options){ .context = BRAID_CURRENT_CONTEXT }, &device),
-        BRAID_INVALID_ARGUMENT, "no context to adopt");
+        BRAID_WRONG_STATE, "no context to adopt");
     assert_null(device);
 }
 

@@ -41,10 +41,10 @@ static braid_node begin(const struct world *world, braid_resource condition)
     return node;
 }
 
-static void plan_fails(const struct world *world, const char *why)
+static void plan_fails(const struct world *world, braid_status status, const char *why)
 {
     braid_schedule *schedule;
-    check_fails(braid_schedule_create(world->graph, NULL, &schedule), BRAID_INVALID_ARGUMENT, why);
+    check_fails(braid_schedule_create(world->graph, NULL, &schedule), status, why);
 }
 
 static void plan_works(const struct world *world)
@@ -63,7 +63,7 @@ static void refuses(const struct world *world, braid_if branch, const char *why)
                 "branch 'choose'");
     assert_non_null(strstr(braid_error_get_message(), why));
     assert_int_equal(braid_graph_get_num_nodes(world->graph), num);
-    check_fails(braid_graph_end(world->graph), BRAID_INVALID_ARGUMENT, "is open");
+    check_fails(braid_graph_end(world->graph), BRAID_WRONG_STATE, "is open");
 }
 
 static void what_is_no_condition_is_refused(void **state)
@@ -83,18 +83,18 @@ static void a_second_arm_is_one_of_a_branch(void **state)
 {
     const struct world *world = *state;
     braid_graph *graph = world->graph;
-    check_fails(braid_graph_else(graph), BRAID_INVALID_ARGUMENT, "no branch is open");
+    check_fails(braid_graph_else(graph), BRAID_WRONG_STATE, "no branch is open");
     begin(world, world->which);
-    check_fails(braid_graph_else(graph), BRAID_INVALID_ARGUMENT, "'choose': an arm of it has no");
+    check_fails(braid_graph_else(graph), BRAID_WRONG_STATE, "'choose': an arm of it has no");
     check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
-    check_fails(braid_graph_else(graph), BRAID_INVALID_ARGUMENT, "loop 'loop' is open");
+    check_fails(braid_graph_else(graph), BRAID_WRONG_STATE, "loop 'loop' is open");
     add_node(graph, "inside", world->list, BRAID_READ);
     check_ok(braid_graph_end(graph));
     check_ok(braid_graph_else(graph));
-    check_fails(braid_graph_end(graph), BRAID_INVALID_ARGUMENT, "'choose': an arm of it has no");
+    check_fails(braid_graph_end(graph), BRAID_WRONG_STATE, "'choose': an arm of it has no");
     add_node(graph, "instead", world->list, BRAID_READ);
-    check_fails(braid_graph_else(graph), BRAID_INVALID_ARGUMENT, "'choose' has two arms already");
-    plan_fails(world, "branch 'choose' was begun and has not ended");
+    check_fails(braid_graph_else(graph), BRAID_WRONG_STATE, "'choose' has two arms already");
+    plan_fails(world, BRAID_WRONG_STATE, "branch 'choose' was begun and has not ended");
     check_ok(braid_graph_end(graph));
     plan_works(world);
 }
@@ -109,7 +109,8 @@ static void arms_are_ordered_by_nothing(void **state)
     check_ok(braid_graph_end(world->graph));
     plan_works(world);
     check_ok(braid_graph_add_edge(world->graph, inside[1], inside[0]));
-    plan_fails(world, "the edge from 'instead' to 'inside' orders nodes of two arms of 'choose'");
+    plan_fails(world, BRAID_INVALID_ARGUMENT,
+               "the edge from 'instead' to 'inside' orders nodes of two arms of 'choose'");
     check_fails(braid_graph_add_empty(
                     world->graph,
                     &(braid_empty){ .node = { .name = "prelude", .prelude_of = branch } }, NULL),
@@ -125,7 +126,8 @@ static void a_bundle_is_in_one_arm(void **state)
     check_ok(braid_graph_add_empty(
         world->graph, &(braid_empty){ .node = { .name = "prelude", .prelude_of = main } }, NULL));
     check_ok(braid_graph_end(world->graph));
-    plan_fails(world, "'prelude' and its main node 1 'main' are in two bodies");
+    plan_fails(world, BRAID_INVALID_ARGUMENT,
+               "'prelude' and its main node 1 'main' are in two bodies");
 }
 
 static void exec_fails(const struct world *world, const char *why)

@@ -248,11 +248,11 @@ static void a_device_in_use_stays_open(void **state)
     struct group_under_test *test = field->test;
     braid_status status;
     braid_device *last = test->devices[test->num_devices - 1];
-    check_fails(braid_device_close(last), BRAID_BUSY, "1 group");
+    check_fails(braid_device_close(last), BRAID_IN_USE, "1 group");
     braid_exec *exec = make_pair(field, NULL, &status);
     check_ok(status);
-    check_fails(braid_device_close(last), BRAID_BUSY, "1 exec");
-    check_fails(braid_device_close(test->group), BRAID_BUSY, "1 exec");
+    check_fails(braid_device_close(last), BRAID_IN_USE, "1 exec");
+    check_fails(braid_device_close(test->group), BRAID_IN_USE, "1 exec");
     check_ok(braid_exec_launch(exec, field->stream));
     check_ok(braid_exec_wait(exec));
     braid_exec_destroy(exec);

@@ -80,7 +80,7 @@ static void values_of_a_loop_are_not_set(void **state)
                 BRAID_INVALID_ARGUMENT, "'until 0'");
     check_fails(braid_exec_get_iterations(exec, nodes.less, &num), BRAID_INVALID_ARGUMENT,
                 "node 2 of graph");
-    check_fails(braid_exec_get_iterations(exec, nodes.loop, &num), BRAID_INVALID_ARGUMENT,
+    check_fails(braid_exec_get_iterations(exec, nodes.loop, &num), BRAID_WRONG_STATE,
                 "no frame was launched");
     braid_exec_destroy(exec);
     check_ok(braid_device_close(device));

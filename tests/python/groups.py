@@ -31,7 +31,7 @@ def test_a_device_stays_open_for_its_group():
     with pytest.raises(braid.InvalidArgumentError):
         braid.Device.open_group(devices)  # two of the CPU
     group = braid.Device.open_group(devices[:1] * 2)
-    with pytest.raises(braid.BusyError, match="1 group"):
+    with pytest.raises(braid.InUseError, match="1 group"):
         devices[0].close()
     group.close()
     for device in devices:

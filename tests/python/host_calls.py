@@ -61,9 +61,9 @@ def test_a_host_call_cannot_wait_for_itself(device):
     graph = braid.Graph()
     graph.host(lambda: frame.wait(), name="snake")
     frame = braid.Exec(device, graph)
-    with pytest.raises(braid.HostCallError, match="host call 'snake' raised InvalidArgumentError") as caught:
+    with pytest.raises(braid.HostCallError, match="host call 'snake' raised WrongStateError") as caught:
         frame.run()
-    assert caught.value.__cause__.status == "BRAID_INVALID_ARGUMENT"
+    assert caught.value.__cause__.status == "BRAID_WRONG_STATE"
 
 
 def test_python_runs_while_a_wait_waits(device):
@@ -171,7 +171,7 @@ def test_a_queue_call_gets_its_stream(device):
     frame = braid.Exec(device, graph)
     frame.run()
     assert target.tolist() == [0, 1, 2, 3]
-    with pytest.raises(braid.InvalidArgumentError, match="the stream is closed"):
+    with pytest.raises(braid.WrongStateError, match="the stream is closed"):
         streams[0].wait()
 
 

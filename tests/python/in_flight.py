@@ -142,7 +142,7 @@ def test_a_frame_is_waited_for_and_told_of(held):
     leave.release()
     frame.wait()
     assert ended == [0, 1]
-    with pytest.raises(braid.InvalidArgumentError):
+    with pytest.raises(braid.WrongStateError):
         frame.wait_frame(2)
 
 
@@ -446,7 +446,7 @@ def test_a_host_call_that_a_launch_waits_for_is_refused_launches(device, launch)
 
     def call():
         if next(frames) == 0:
-            with pytest.raises(braid.InvalidArgumentError, match="called inside a "):
+            with pytest.raises(braid.WrongStateError, match="called inside a "):
                 launch(frame)
             refused.append(0)
 

@@ -98,18 +98,18 @@ def test_a_device_in_use_is_not_closed():
     device = braid.Device("cpu")
     frame = braid.Exec(device, braid.Graph())
     memory, other = device.allocate(16), device.allocate(16)
-    with pytest.raises(braid.BusyError, match="still used by 1 exec, 2 memory"):
+    with pytest.raises(braid.InUseError, match="still used by 1 exec, 2 memory"):
         device.close()
     frame.run()  # it is as it was
     for thing in (frame, memory, other):
         thing.close()
     device.close()
     device.close()
-    with pytest.raises(braid.InvalidArgumentError, match="the device is closed"):
+    with pytest.raises(braid.WrongStateError, match="the device is closed"):
         device.stream()
-    with pytest.raises(braid.InvalidArgumentError, match="the exec is closed"):
+    with pytest.raises(braid.WrongStateError, match="the exec is closed"):
         frame.launch()
-    with pytest.raises(braid.InvalidArgumentError, match="the exec is closed"):
+    with pytest.raises(braid.WrongStateError, match="the exec is closed"):
         frame.schedule.info  # noqa: B018
     assert "closed" in repr(device) and "closed" in repr(frame)
 
@@ -121,7 +121,7 @@ def test_views_keep_memory(device):
     gc.collect()
     view[:] = 3
     assert view.sum() == 48
-    with pytest.raises(braid.BusyError):
+    with pytest.raises(braid.InUseError):
         device.close()
     del view
     gc.collect()
@@ -300,7 +300,7 @@ def test_a_child_may_drop_what_its_parent_made():
         if child == 0:
             try:
                 frame.launch()
-            except braid.InvalidArgumentError as error:
+            except braid.WrongStateError as error:
                 print(error)
             del frame, device
             braid.Exec(braid.Device("cpu"), braid.Graph()).run()
@@ -336,5 +336,5 @@ def test_a_with_statement_bears_what_is_left():
     frame.run()
     with braid.Device("cpu") as device, braid.Exec(device, braid.Graph()) as frame:
         frame.run()
-    with pytest.raises(braid.InvalidArgumentError, match="closed"):
+    with pytest.raises(braid.WrongStateError, match="closed"):
         frame.run()

@@ -64,7 +64,7 @@ def test_an_error_in_the_block_leaves_the_loop_open(device):
         with graph.loop(times=2, name="broken"):
             graph.host(lambda: None)
             1 / 0
-    with pytest.raises(braid.InvalidArgumentError, match="'broken' was begun and has not ended: .* or an error left the block"):
+    with pytest.raises(braid.WrongStateError, match="'broken' was begun and has not ended: .* or an error left the block"):
         graph.plan()
 
 
@@ -88,5 +88,5 @@ def test_branches_that_cannot_choose_are_refused():
     graph = braid.Graph()
     with pytest.raises(braid.InvalidArgumentError, match="'wide'.*u8"):
         graph.branch(np.zeros(1, "uint64"), name="wide")
-    with pytest.raises(braid.InvalidArgumentError, match="no branch is open"):
+    with pytest.raises(braid.WrongStateError, match="no branch is open"):
         graph.otherwise()

@@ -75,13 +75,13 @@ void test_a_child_is_refused_its_parents_ranks(void **state)
     if (child == 0) {
         alarm(60);
         bool right =
-            is_refused(braid_ranks_open(NULL, &again), BRAID_BUSY) &&
+            is_refused(braid_ranks_open(NULL, &again), BRAID_WRONG_STATE) &&
             !braid_device_open(&(braid_device_options){ .backend = "cpu" }, &in_child.device) &&
             is_refused(make_one(&in_child,
                                 (braid_communication){
                                     .operation = BRAID_RANK_BROADCAST, .to = x, .count = 1 },
                                 &exec),
-                       BRAID_INVALID_ARGUMENT) &&
+                       BRAID_WRONG_STATE) &&
             !braid_ranks_close(ranks);
         _exit(right ? 0 : 1);
     }

@@ -443,7 +443,7 @@ int main(void)
     };
     open_all();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    check_fails(braid_device_close(device), BRAID_BUSY, "communicator");
+    check_fails(braid_device_close(device), BRAID_IN_USE, "communicator");
     check_ok(braid_ranks_close(ranks));
     check_ok(braid_device_close(device));
     return failed;

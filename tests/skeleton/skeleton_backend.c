@@ -310,7 +310,7 @@ static braid_status event_elapsed(struct backend *backend, struct backend_event 
     struct skeleton *skeleton = skeleton_of(backend);
     const struct point *from = event_of(start)->latest, *to = event_of(end)->latest;
     if (!from || !to)
-        return braid_error(BRAID_INVALID_ARGUMENT, "elapsed time of an event never recorded");
+        return braid_error(BRAID_WRONG_STATE, "elapsed time of an event never recorded");
     pthread_mutex_lock(&skeleton->lock);
     bool reached = from->reached && to->reached;
     if (reached)

@@ -80,7 +80,7 @@ BAD_FILES = [
     ("digraph {\n a [args=\"40000 40000\"];\n}", 2, "up to 65536 bytes in all"),
     ("digraph {\n a [grid_from=x];\n}", 2, "that is the number of a resource"),
     ("digraph {\n a [kind=copy, to=0];\n}", 2, "node 'a' has to '0': the graph has no resources"),
-    ("digraph {\n a [kind=loop];\n}", 1, "loop 'a': it has neither .condition nor .times"),
+    ("digraph {\n a [kind=loop];\n}", 1, "loop 'a': nothing ends it: give .times"),
     ("digraph {\n a [kind=loop, most=2];\n}", 1, "loop 'a': it has no node"),
     ("digraph {\n a;\n b [body_of=c];\n}", 3, "node 'b' has body_of 'c': there is no such node"),
     ("digraph {\n a;\n b [body_of=a];\n}", 3, "node 'b' has body_of 'a': that node is no loop and no branch"),

@@ -394,7 +394,8 @@ enum exit_status task_graph_create(const struct dot_file *file, task_graph_add *
 
 enum exit_status task_graph_fail(const struct dot_file *file, braid_status status)
 {
-    if (status == BRAID_CYCLE || status == BRAID_INVALID_ARGUMENT)
+    // BRAID_WRONG_STATE: a loop of the file has no node.
+    if (status == BRAID_CYCLE || status == BRAID_INVALID_ARGUMENT || status == BRAID_WRONG_STATE)
         return fail_in_file(file->text.path, 1, "%s", braid_error_get_message());
     return fail_in_library();
 }

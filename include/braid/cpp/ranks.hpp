@@ -52,11 +52,11 @@ template <class Errors> class basic_ranks
         braid_status status = braid_ranks_open(&options, &ranks);
         return Errors::template from<basic_ranks>(status, [&] { return basic_ranks(ranks); });
     }
-    // The destructor reports no failure. After BRAID_BUSY the ranks stay open.
+    // The destructor reports no failure. After BRAID_IN_USE the ranks stay open.
     result<void> close()
     {
         braid_status status = braid_ranks_close(get());
-        if (status != BRAID_BUSY)
+        if (status != BRAID_IN_USE)
             static_cast<void>(ranks_.release());
         return Errors::template from<void>(status, [] {});
     }

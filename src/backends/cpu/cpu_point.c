@@ -294,7 +294,7 @@ static braid_status elapsed(const struct cpu_point *start, const struct cpu_poin
                             uint64_t *out_ns)
 {
     if (!start || !end)
-        return BRAID_INVALID_ARGUMENT;
+        return BRAID_WRONG_STATE;
     if (!cpu_point_is_reached(start) || !cpu_point_is_reached(end))
         return BRAID_NOT_READY;
     *out_ns = end->time_ns > start->time_ns ? end->time_ns - start->time_ns : 0;
@@ -308,7 +308,7 @@ braid_status braid_cpu_event_elapsed(struct backend *base, struct backend_event 
     cpu_issue_lock(backend);
     braid_status status = elapsed(event_of(start)->latest, event_of(end)->latest, out_ns);
     cpu_issue_unlock(backend);
-    return status == BRAID_INVALID_ARGUMENT
+    return status == BRAID_WRONG_STATE
                ? braid_error(status, "cpu: elapsed time of an event never recorded")
                : status;
 }

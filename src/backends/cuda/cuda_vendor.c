@@ -298,7 +298,8 @@ static braid_status open_adopted(struct gpu_backend *gpu)
     if (result)
         return braid_gpu_check(gpu, result, &api->context_get_current, what);
     if (!gpu->context)
-        return braid_error_invalid("there is no context to adopt: none is current on this thread");
+        return braid_error(BRAID_WRONG_STATE,
+                           "there is no context to adopt: none is current on this thread");
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)

@@ -107,7 +107,7 @@ braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend
 static braid_status check_recorded(struct backend_event *event, const char *which)
 {
     if (!atomic_load_explicit(&gpu_event_from(event)->recorded, memory_order_relaxed))
-        return braid_error_invalid("the %s event was never recorded", which);
+        return braid_error(BRAID_WRONG_STATE, "the %s event was never recorded", which);
     return BRAID_OK;
 }
 
