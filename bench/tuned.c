@@ -106,8 +106,7 @@ static void make_rows(struct row *rows, const struct tuned_graph *made, braid_de
     const braid_exec_options declared = { .mode = is_gpu ? BRAID_MODE_GRAPH : BRAID_MODE_AUTO,
                                           .plan = { .max_lanes = BRAID_ALL_LANES,
                                                     .fixed_lanes = true },
-                                          .islands = BRAID_ISLANDS_NEVER,
-                                          .no_early_start = true };
+                                          .no_rewriting = true };
     const braid_exec_options one = { .mode = is_gpu ? BRAID_MODE_STREAMS : BRAID_MODE_AUTO,
                                      .plan = { .max_lanes = 1, .fixed_lanes = true } };
     braid_exec_options way;

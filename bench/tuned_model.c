@@ -169,7 +169,7 @@ void tuned_print_model(const struct tuned_graph *made)
           { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER, .plan.ignore_costs = true },
           { 0, END } },
         { "none, nothing early",
-          { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER, .no_early_start = true },
+          { .mode = BRAID_MODE_GRAPH, .no_rewriting = true },
           { 0, 6, 16, 40, END } },
         { "stretches",
           { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_ALWAYS },

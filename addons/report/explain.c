@@ -278,7 +278,9 @@ static void explain_island(struct plan_text *text, const struct braid_schedule *
                            uint32_t node)
 {
     const struct plan_division *division = &schedule->division;
-    if (!division->island_of)
+    if (schedule->no_rewriting)
+        plan_text_add(text, "not in an island: it runs as the program gave it, by no_rewriting");
+    else if (!division->island_of)
         plan_text_add(text, "not in an island: there are none on what it was planned for");
     else if (division->island_of[node] != PLAN_NONE)
         explain_inside(text, schedule, node);

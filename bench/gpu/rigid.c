@@ -254,7 +254,8 @@ int main(void)
     run_braid(device, state, (braid_exec_options){ .mode = BRAID_MODE_STREAMS }, "Braid streams");
     run_braid(device, state, (braid_exec_options){ .mode = BRAID_MODE_GRAPH }, "Braid graph");
     run_braid(device, state,
-              (braid_exec_options){ .mode = BRAID_MODE_GRAPH, .no_early_start = true },
+              (braid_exec_options){
+                  .mode = BRAID_MODE_GRAPH, .no_early_start = true, .no_prefetch = true },
               "Braid graph, no early start");
     run_braid(device, state, (braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE },
               "Braid, one island");

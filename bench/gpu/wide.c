@@ -150,7 +150,8 @@ static void measure_chain(braid_device *device, const struct driver *driver,
     struct driver_graph early = make_driver_graph(driver, chain, memory, true);
     struct planned planned = make_planned(device, chain, memory, NULL, true);
     struct planned without =
-        make_planned(device, chain, memory, &(braid_exec_options){ .no_early_start = true }, true);
+        make_planned(device, chain, memory,
+                     &(braid_exec_options){ .no_early_start = true, .no_prefetch = true }, true);
     struct planned plain = make_planned(device, chain, memory, NULL, false);
     const struct system systems[NUM_WAYS] = {
         [BY_HAND] = { .launch = launch_driver_graph,

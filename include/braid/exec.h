@@ -78,8 +78,11 @@ typedef struct braid_exec_options {
     const braid_schedule *schedule; // for this graph, copied; NULL: plan here, with `plan` and,
                                     // where its costs are all zero, the device's own
     braid_schedule_options plan;
-    // CUDA: no kernel starts early (docs/cuda.md), also not with braid_kernel.programmatic.
-    bool no_early_start;
+    // Every kernel runs as the program gave it: no islands, early starts or prefetches
+    // (docs/cuda.md). Refused with BRAID_ISLANDS_WHOLE and BRAID_ISLANDS_ALWAYS.
+    bool no_rewriting;
+    bool no_early_start; // no kernel starts early, also not with braid_kernel.programmatic
+    bool no_prefetch;    // no kernel fetches inputs of the next one
     braid_islands islands;
     // The number of latest frames whose times are kept (timings.h; cost: docs/profile.md). 0: none,
     // at no cost.
@@ -230,7 +233,7 @@ BRAID_API const braid_schedule *braid_exec_get_schedule(const braid_exec *exec);
 // The mode, leases, memory and frames of an exec.
 typedef struct braid_exec_info {
     braid_exec_mode mode;      // never BRAID_MODE_AUTO
-    const char *reason;        // why this mode, while the exec lives
+    const char *reason;        // why this mode, also no_rewriting; while the exec lives
     uint32_t num_streams;      // leased while the exec lives
     uint32_t num_events;       // leased while the exec lives
     uint64_t argument_bytes;   // all kernels' together

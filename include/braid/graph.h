@@ -35,21 +35,12 @@ typedef struct braid_resource {
     uint32_t graph;
 } braid_resource;
 
-// The kind of an access of a node to a resource.
-typedef enum braid_access_mode {
-    BRAID_READ = 1,       // may overlap other reads
-    BRAID_WRITE = 2,      // overwrites: ordered after earlier reads and writes
-    BRAID_READ_WRITE = 3, // both
-    BRAID_EXCLUSIVE = 4,  // touches it in a way no other access may overlap; no data flows
-    BRAID_ACCUMULATE = 5, // changes it so that the order does not matter: atomic sums, appends
-} braid_access_mode;
-
 // An argument of a kernel node: the address of a buffer or range. It was declared with its address,
 // or execs allocate its memory, one for each frame in flight. The node must declare an access to
 // it, unless it is scratch. The handle is read during the call.
 static inline braid_arg braid_resource_address(const braid_resource *resource)
 {
-    braid_arg arg = { resource, BRAID_ADDRESS_OF };
+    braid_arg arg = { resource, sizeof(*resource), BRAID_ARG_RESOURCE, (braid_access_mode)0 };
     return arg;
 }
 
@@ -62,7 +53,7 @@ static inline braid_arg braid_resource_address(const braid_resource *resource)
 static inline braid_arg braid_resource_argument(const braid_resource *resource,
                                                 braid_access_mode mode)
 {
-    braid_arg arg = { resource, BRAID_ADDRESS_AND_ACCESS(mode) };
+    braid_arg arg = { resource, sizeof(*resource), BRAID_ARG_RESOURCE, mode };
     return arg;
 }
 

@@ -74,23 +74,34 @@ typedef struct braid_kernel {
                                  // "C" under `name`
 } braid_kernel;
 
+// The kind of an access of a node to a resource.
+typedef enum braid_access_mode {
+    BRAID_READ = 1,       // may overlap other reads
+    BRAID_WRITE = 2,      // overwrites: ordered after earlier reads and writes
+    BRAID_READ_WRITE = 3, // both
+    BRAID_EXCLUSIVE = 4,  // touches it in a way no other access may overlap; no data flows
+    BRAID_ACCUMULATE = 5, // changes it so that the order does not matter: atomic sums, appends
+} braid_access_mode;
+
+// The kind of an argument. A `bytes` of 0 is the size of the kind, except for a value.
+typedef enum braid_arg_kind {
+    BRAID_ARG_VALUE = 0, // the bytes at `data`. Planning refuses an address in a buffer to which
+                         // the node declares no access
+    BRAID_ARG_UNCHECKED_POINTER = 1, // a pointer that planning does not check, or a number that
+                                     // looks like one; `data` points to it
+    BRAID_ARG_RESOURCE = 2, // the address of the braid_resource at `data`: braid_resource_address
+    BRAID_ARG_TRAP = 3,     // the address of the node's own trap, without data: BRAID_TRAP
+} braid_arg_kind;
+
 // One argument: `bytes` bytes at `data`, copied during the call. If CUDA (12.4) tells the sizes of
 // a kernel's parameters, making an exec refuses others. No backend knows types: an int for a float
 // is accepted.
 typedef struct braid_arg {
     const void *data;
-    size_t bytes; // or one of the sizes below
+    size_t bytes;
+    braid_arg_kind kind;
+    braid_access_mode access; // a resource's, which the node declares with it; 0: none
 } braid_arg;
-
-// The size of an argument that is the address of a resource: see braid_resource_address.
-#define BRAID_ADDRESS_OF ((size_t)-1)
-
-// The size of a pointer that planning does not check, or of a number that looks like one. Planning
-// refuses other arguments that are addresses in a buffer to which the node declares no access.
-#define BRAID_UNCHECKED_POINTER ((size_t)-2)
-
-// The size of an argument that is an address and an access of this mode: see BRAID_IN.
-#define BRAID_ADDRESS_AND_ACCESS(mode) ((size_t)-3 - (size_t)(mode))
 
 // Where a kernel reports an error: payload, then a code that is not 0. One wait after the frame's
 // end returns BRAID_TRAPPED and clears it (docs/book/reliability.md).
@@ -100,10 +111,9 @@ typedef struct braid_trap {
 } braid_trap;
 
 // The address of the node's own trap, an argument.
-#define BRAID_TRAP_ADDRESS ((size_t)-64)
 static inline braid_arg braid_trap_argument(void)
 {
-    braid_arg arg = { "", BRAID_TRAP_ADDRESS };
+    braid_arg arg = { NULL, 0, BRAID_ARG_TRAP, (braid_access_mode)0 };
     return arg;
 }
 #define BRAID_TRAP() braid_trap_argument()
@@ -111,10 +121,12 @@ static inline braid_arg braid_trap_argument(void)
 // An argument from a variable: BRAID_ARG(radius). C refuses an array, since most kernels expect a
 // pointer: give a variable that points to it, or { array, sizeof(array) } for the elements.
 #ifdef __cplusplus
-#define BRAID_ARG(variable) (braid_arg{ &(variable), sizeof(variable) })
+#define BRAID_ARG(variable)                                                                        \
+    (braid_arg{ &(variable), sizeof(variable), BRAID_ARG_VALUE, braid_access_mode() })
 #else
 #define BRAID_ARG(variable)                                                                        \
-    ((braid_arg){ &(variable), sizeof(variable) + BRAID_REFUSE_ARRAY(variable) })
+    ((braid_arg){ &(variable), sizeof(variable) + BRAID_REFUSE_ARRAY(variable), BRAID_ARG_VALUE,   \
+                  (braid_access_mode)0 })
 
 // 0; it does not compile if the variable is an array. Only arrays, and _Atomic with clang, change
 // their type when their value is taken.

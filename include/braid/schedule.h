@@ -214,7 +214,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
 
 // Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL:
 // - 0 nodes: the limit of the planned frame (info.limit) and its size.
-// - 1 node: its island or why not, values parameters change, inputs fetched for the next one.
+// - 1 node: its island or why not, values parameters change, inputs fetched for the next one;
+//   whether its exec has no_rewriting.
 // - 2 nodes: their order and its cause (docs/book/preludes.md has an example).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_schedule *schedule,
                                                                const braid_node *nodes,

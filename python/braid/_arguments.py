@@ -6,13 +6,10 @@ import ctypes
 import struct
 from typing import Any, List, NamedTuple, Optional, Tuple
 
-from braid._binding import ffi
+from braid._binding import ffi, lib
 from braid._errors import refuse
 from braid._memory import Pointer, PointerTo, Span, describe_or_none, is_numpy_scalar, name_elements, Trap
 
-ADDRESS_OF = int(ffi.cast("size_t", -1))  # BRAID_ADDRESS_OF
-UNCHECKED_POINTER = int(ffi.cast("size_t", -2))  # BRAID_UNCHECKED_POINTER
-TRAP_ADDRESS = int(ffi.cast("size_t", -64))  # BRAID_TRAP_ADDRESS
 POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 
 
@@ -186,10 +183,10 @@ class Arguments:
         for index, (slot, argument) in enumerate(zip(self.array, arguments)):
             slot.data, slot.bytes = self.held[index], len(argument.data)
             if argument.is_unchecked and len(argument.data) == POINTER_BYTES:
-                slot.bytes = UNCHECKED_POINTER
+                slot.kind = lib.BRAID_ARG_UNCHECKED_POINTER
             if argument.is_trap:
-                slot.bytes = TRAP_ADDRESS
+                slot.data, slot.bytes, slot.kind = ffi.NULL, 0, lib.BRAID_ARG_TRAP
             if argument.address_of is not None:
                 self.held[index] = slot.data = ffi.new("braid_resource *", argument.address_of)
-                slot.bytes = ADDRESS_OF
+                slot.bytes, slot.kind = 0, lib.BRAID_ARG_RESOURCE
         self.num = len(arguments)

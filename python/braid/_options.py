@@ -136,7 +136,9 @@ class ExecOptions(PlanOptions, total=False):
 
     mode: Mode
     islands: Islands
+    no_rewriting: bool
     no_early_start: bool
+    no_prefetch: bool
     frames_kept: int
     frames_in_flight: int
     when_full: WhenFull
@@ -218,7 +220,8 @@ def fill_exec(struct: Any, options: ExecOptions) -> Any:
     plan = dict(options)
     for name, table in (("mode", MODES), ("islands", ISLANDS), ("when_full", WHEN_FULL)):
         setattr(struct, name, choose(name, table, str(plan.pop(name, next(iter(table))))))
-    for name in ("no_early_start", "frames_kept", "frames_in_flight", "black_box", "capture", "deadline_ns", "priority"):
+    for name in ("no_rewriting", "no_early_start", "no_prefetch", "frames_kept", "frames_in_flight", "black_box", "capture",
+                 "deadline_ns", "priority"):
         setattr(struct, name, plan.pop(name, 0))
     for name in ("on_frame_end", "on_deadline"):
         plan.pop(name, None)
@@ -235,7 +238,9 @@ def read_exec(struct: Any) -> ExecOptions:
     costs = {field.name: getattr(struct.plan.costs, field.name) for field in dataclasses.fields(CostModel)}
     if any(costs.values()):
         way["costs"] = CostModel(**costs)
-    for name, value in (("no_early_start", struct.no_early_start), ("frames_kept", struct.frames_kept), ("frames_in_flight", struct.frames_in_flight),
+    for name, value in (("no_rewriting", struct.no_rewriting), ("no_early_start", struct.no_early_start),
+                        ("no_prefetch", struct.no_prefetch),
+                        ("frames_kept", struct.frames_kept), ("frames_in_flight", struct.frames_in_flight),
                         ("max_lanes", struct.plan.max_lanes), ("fixed_lanes", struct.plan.fixed_lanes),
                         ("ignore_costs", struct.plan.ignore_costs)):
         if value:

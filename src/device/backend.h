@@ -129,7 +129,7 @@ enum kernel_change {
     KERNEL_NOTES = 1 << 2,
     KERNEL_NOTES_BEGIN = 1 << 3,  // the same, but it notes no end
     KERNEL_WRITES_TIMES = 1 << 4, // gpu/gpu_ptx_stamps.h
-    KERNEL_WAITS_FIRST = 1 << 5,  // gpu/gpu_ptx_early.h; the backend itself makes this one
+    KERNEL_WAITS_FIRST = 1 << 5,  // gpu/gpu_ptx_early.h; a kernel that cannot is loaded without
     KERNEL_PREFETCHES = 1 << 6,   // gpu/gpu_ptx_prefetch.h; it waits first
 };
 

@@ -84,6 +84,8 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
         snprintf(reason, size, "streams: the default on %s", device);
     if (exec->placed)
         braid_append(reason, size, "; %u places, without islands", exec->places.num);
+    if (options->no_rewriting)
+        braid_append(reason, size, "; every kernel runs as the program gave it: no_rewriting");
     tell_priority(exec);
 }
 

@@ -74,8 +74,9 @@ static braid_status describe_all(const braid_exec *exec, const braid_graph *grap
     return status;
 }
 
-// Sets starts_early of all kernel tasks for the exec's schedule and player, and counts them in its
-// info. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// Sets the start of all kernel tasks for the exec's schedule and player, and counts early ones in
+// its info. Chooses the fetches of kernels: the option for early starts does not change them.
+// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 static braid_status exec_choose_early(braid_exec *exec, const braid_graph *graph,
                                       const braid_exec_options *options)
 {
@@ -85,6 +86,9 @@ static braid_status exec_choose_early(braid_exec *exec, const braid_graph *graph
         [PLAN_EARLY_AT_BEGIN] = BACKEND_STARTS_AS_BLOCKS_BEGIN,
     };
     const bool adjacent = exec->player->starts_early_if_adjacent;
+    // On several devices addresses are elsewhere.
+    const bool fetches = !options->no_prefetch && !adjacent && !exec->placed;
+    uint32_t num_early = 0;
     braid_cost_model costs;
     braid_exec_get_cost_model(exec, &costs);
     exec->info.num_early_starts = 0;
@@ -93,22 +97,24 @@ static braid_status exec_choose_early(braid_exec *exec, const braid_graph *graph
             exec->tasks.items[i].launch.start = BACKEND_STARTS_IN_ORDER;
     }
     exec->tasks.prefetches = NULL;
+    exec->schedule->no_rewriting = options->no_rewriting;
     // With times, events stand between the kernels of a stream.
-    if (!costs.early_ns || options->no_early_start || (options->frames_kept && adjacent))
+    if (!costs.early_ns || (options->no_early_start && !fetches) ||
+        (options->frames_kept && adjacent))
         return BRAID_OK;
     struct plan_early_node *nodes = braid_allocate_zeroed(exec->tasks.num, sizeof(*nodes));
     if (!nodes)
         return braid_error_no_memory("the early starts of an exec");
     braid_status status = describe_all(exec, graph, nodes);
     if (!status)
-        status = braid_plan_choose_early(exec->schedule, graph, adjacent, nodes,
-                                         &exec->info.num_early_starts);
-    for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
+        status = braid_plan_choose_early(exec->schedule, graph, adjacent, nodes, &num_early);
+    if (!status && !options->no_early_start)
+        exec->info.num_early_starts = num_early;
+    for (uint32_t i = 0; i < exec->tasks.num && exec->info.num_early_starts; i++) {
         if (exec->tasks.items[i].kind == WORK_KERNEL)
             exec->tasks.items[i].launch.start = starts[nodes[i].early];
     }
-    // On several devices addresses are elsewhere.
-    if (!status && !adjacent && !exec->placed)
+    if (!status && fetches)
         status = braid_plan_choose_prefetch(exec->schedule, graph, nodes);
     exec->tasks.prefetches = exec->schedule->prefetches;
     free(nodes);
@@ -330,6 +336,7 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
         .priority = exec->priority,
         .num_profiled = exec_times_of_slot(options->frames_kept, exec->frames.num),
         .must_have_islands = options->islands == BRAID_ISLANDS_ALWAYS,
+        .no_early_start = options->no_early_start,
     };
     unsigned char *arenas[MOST_PLACES];
     struct box_words box_words[MOST_PLACES];
@@ -428,6 +435,10 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
     int islands = (int)options->islands;
     if (islands < BRAID_ISLANDS_AUTO || islands > BRAID_ISLANDS_ALWAYS)
         return braid_error_invalid("braid_exec_create: unknown islands %d", islands);
+    if (options->no_rewriting && islands >= BRAID_ISLANDS_WHOLE)
+        return braid_error_invalid(
+            "braid_exec_create: no_rewriting forbids islands, and BRAID_ISLANDS_%s asks for them",
+            islands == BRAID_ISLANDS_WHOLE ? "WHOLE" : "ALWAYS");
     int when_full = (int)options->when_full;
     if (options->frames_in_flight > EXEC_MOST_FRAMES)
         return braid_error_invalid("braid_exec_create: %u frames in flight, and %d are the most",
@@ -473,9 +484,9 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         braid_store_take(&exec->store, exec->frames.num, sizeof(*exec->frames.slots));
     if (!exec->frames.slots)
         return braid_error_no_memory("the frames of an exec");
-    braid_status status =
-        braid_tasks_create(exec->device->backend, exec->placed ? &exec->places : NULL, graph,
-                           options->black_box, exec->priority, &exec->tasks);
+    braid_status status = braid_tasks_create(
+        exec->device->backend, exec->placed ? &exec->places : NULL, graph, options->black_box,
+        !options->no_early_start || !options->no_prefetch, exec->priority, &exec->tasks);
     if (!status)
         status = braid_exec_add_black_box(exec, graph, options);
     if (!status)
@@ -521,6 +532,10 @@ braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
     if (exec->placed) {
         graph = exec->placed->graph;
         own.islands = BRAID_ISLANDS_NEVER; // they were not asked for
+    }
+    if (own.no_rewriting) {
+        own.islands = BRAID_ISLANDS_NEVER;
+        own.no_early_start = own.no_prefetch = true;
     }
     status = make_parts(exec, graph, &own);
     if (status)

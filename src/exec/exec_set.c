@@ -378,21 +378,25 @@ static uint32_t count_args(const struct setter *setter)
     return setter->task->launch.num_args - setter->task->launch.grid_from;
 }
 
-static braid_status check_arg(const struct setter *setter, size_t index, braid_arg arg)
+// Most arguments are values, for which few comparisons say that all is right.
+static braid_status check_arg(const struct setter *setter, size_t index, const braid_arg *arg)
 {
-    const struct backend_launch *launch = &setter->task->launch;
-    if (!arg.data)
-        return braid_error_invalid("%s: node %s: argument %zu is NULL", setter->function,
-                                   name_node(setter).text, index);
-    const struct graph_argument given = braid_graph_classify_argument(&arg);
-    if (given.kind == GRAPH_ARGUMENT_ADDRESS || given.kind == GRAPH_ARGUMENT_TRAP)
+    const uint32_t expected = setter->task->launch.arg_bytes[index];
+    if (arg->kind == BRAID_ARG_VALUE && !arg->access && arg->data && arg->bytes == expected)
+        return BRAID_OK;
+    const struct argument_fault fault = braid_graph_find_fault(arg);
+    if (fault.text[0])
+        return braid_error_invalid("%s: node %s: argument %zu %s", setter->function,
+                                   name_node(setter).text, index, fault.text);
+    if (arg->kind == BRAID_ARG_RESOURCE || arg->kind == BRAID_ARG_TRAP)
         return braid_error_invalid("%s: node %s: argument %zu cannot be set to "
                                    "braid_resource_address or BRAID_TRAP: give it a pointer",
                                    setter->function, name_node(setter).text, index);
-    if (given.bytes != launch->arg_bytes[index])
+    size_t bytes = arg->kind == BRAID_ARG_VALUE ? arg->bytes : sizeof(void *);
+    if (bytes != expected)
         return braid_error_invalid("%s: node %s: argument %zu has %u bytes, not %zu",
-                                   setter->function, name_node(setter).text, index,
-                                   launch->arg_bytes[index], arg.bytes);
+                                   setter->function, name_node(setter).text, index, expected,
+                                   bytes);
     return BRAID_OK;
 }
 
@@ -417,21 +421,21 @@ static braid_status set_args(const struct setter *setter, const braid_arg *args,
     return BRAID_OK;
 }
 
-static braid_status set_arg(const struct setter *setter, size_t index, braid_arg arg)
+static braid_status set_arg(const struct setter *setter, size_t index, const braid_arg *arg)
 {
     if (index >= count_args(setter))
         return braid_error_invalid("%s: node %s has %u arguments, there is no number %zu",
                                    setter->function, name_node(setter).text, count_args(setter),
                                    index);
     braid_status status = check_arg(setter, index, arg);
-    return status ? status : set_args(setter, &arg, index, 1);
+    return status ? status : set_args(setter, arg, index, 1);
 }
 
 braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index, braid_arg arg)
 {
     struct setter setter = { 0 };
     braid_status status = begin_kernel("braid_exec_set_arg", exec, node, &setter);
-    return status || setter.is_left_out ? status : set_arg(&setter, index, arg);
+    return status || setter.is_left_out ? status : set_arg(&setter, index, &arg);
 }
 
 braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_arg *args,
@@ -448,7 +452,7 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
         return braid_error_invalid("braid_exec_set_args: node %s has %u arguments, %zu were given",
                                    name_node(&setter).text, count_args(&setter), num_args);
     for (size_t i = 0; i < num_args && !status; i++)
-        status = check_arg(&setter, i, args[i]);
+        status = check_arg(&setter, i, &args[i]);
     return status ? status : set_args(&setter, args, 0, num_args);
 }
 
@@ -563,7 +567,7 @@ braid_status braid_exec_set(braid_exec *exec, braid_node node, braid_target targ
         return set_target(&setter, target, value);
     uint32_t num = count_args(&setter);
     size_t bytes = index < num ? setter.task->launch.arg_bytes[index] : 0;
-    return set_arg(&setter, index, (braid_arg){ value, bytes });
+    return set_arg(&setter, index, &(braid_arg){ value, bytes });
 }
 
 void braid_exec_empty_grids(braid_exec *exec, const braid_graph *graph)

@@ -37,22 +37,12 @@ braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
 void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t payload,
                              const braid_node_options *options, braid_node *out_node);
 
-enum graph_argument_kind {
-    GRAPH_ARGUMENT_BYTES,     // a value
-    GRAPH_ARGUMENT_UNCHECKED, // a pointer that nothing orders
-    GRAPH_ARGUMENT_ADDRESS,   // the address of a resource, and perhaps an access to it
-    GRAPH_ARGUMENT_TRAP,      // the address of the frame's trap
+// The fault of an argument, such as "is NULL"; "": there is none. Whether the graph has its
+// resource is another question.
+struct argument_fault {
+    char text[64];
 };
 
-struct graph_argument {
-    enum graph_argument_kind kind;
-    uint32_t mode;           // braid_access_mode, if the address is an access as well; or 0
-    size_t bytes;            // that the kernel takes
-    const void *data;        // as given
-    braid_resource resource; // that an address with data is in
-    const void *address;     // that address, once it is found; NULL: each frame has its own
-};
-
-struct graph_argument braid_graph_classify_argument(const braid_arg *arg);
+struct argument_fault braid_graph_find_fault(const braid_arg *arg);
 
 #endif

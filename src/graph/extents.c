@@ -200,7 +200,7 @@ static braid_status check_argument(const struct pointers *pointers, uint32_t nod
         return BRAID_OK;
     return braid_error_invalid(
         "node %s: %s is an address in buffer '%s', to which the node declares no access. Declare "
-        "it, or give a pointer that nothing orders as BRAID_UNCHECKED_POINTER",
+        "it, or give a pointer that nothing orders as BRAID_ARG_UNCHECKED_POINTER",
         name_of(pointers, node).text, what, buffer_name(pointers, extents->items[i].buffer));
 }
 
@@ -238,7 +238,7 @@ static braid_status check_use(struct pointers *pointers, const struct graph_para
     return braid_error_invalid(
         "node %s: parameter '%s' changes %u of the %zu bytes of argument %u, an address in buffer "
         "'%s'. Give it all of them, or declare a number that looks like an address as "
-        "BRAID_UNCHECKED_POINTER",
+        "BRAID_ARG_UNCHECKED_POINTER",
         name_of(pointers, use->node).text,
         braid_names_at(&graph->names, parameters[use->parameter].name), use->bytes, sizeof(address),
         use->argument, buffer_name(pointers, extents->items[i].buffer));

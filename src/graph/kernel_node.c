@@ -13,6 +13,16 @@
 #include "graph/graph.h"
 #include "graph/graph_ranks.h"
 
+// An argument without faults.
+struct graph_argument {
+    braid_arg_kind kind;
+    braid_access_mode access; // or 0
+    size_t bytes;             // that the kernel takes
+    const void *data;         // as given
+    braid_resource resource;  // if the argument is one
+    const void *address;      // its address, once it is found; NULL: each frame has its own
+};
+
 // The arguments of one node, and its accesses with those of the arguments behind.
 struct graph_arguments {
     struct graph_argument *items;
@@ -22,26 +32,38 @@ struct graph_arguments {
 
 // ---- arguments ----
 
-// The mode of an argument that is an access as well, such as BRAID_IN(x).
-static uint32_t find_mode(const braid_arg *arg)
+struct argument_fault braid_graph_find_fault(const braid_arg *arg)
 {
-    const size_t mode = BRAID_ADDRESS_AND_ACCESS(0) - arg->bytes;
-    return mode >= BRAID_READ && mode <= BRAID_ACCUMULATE ? (uint32_t)mode : 0;
+    static const size_t bytes[] = { [BRAID_ARG_UNCHECKED_POINTER] = sizeof(void *),
+                                    [BRAID_ARG_RESOURCE] = sizeof(braid_resource),
+                                    [BRAID_ARG_TRAP] = 0 };
+    const int kind = (int)arg->kind, access = (int)arg->access;
+    struct argument_fault fault = { "" };
+    if (kind < BRAID_ARG_VALUE || kind > BRAID_ARG_TRAP)
+        snprintf(fault.text, sizeof(fault.text), "has the unknown kind %d", kind);
+    else if (access && kind != BRAID_ARG_RESOURCE)
+        snprintf(fault.text, sizeof(fault.text), "has an access, and is no resource");
+    else if (access < 0 || access > BRAID_ACCUMULATE)
+        snprintf(fault.text, sizeof(fault.text), "has the unknown access %d", access);
+    else if (!arg->data != (kind == BRAID_ARG_TRAP))
+        snprintf(fault.text, sizeof(fault.text), arg->data ? "is a trap with data" : "is NULL");
+    else if (kind == BRAID_ARG_VALUE && (!arg->bytes || arg->bytes > INT32_MAX))
+        snprintf(fault.text, sizeof(fault.text), "has %zu bytes", arg->bytes);
+    else if (kind != BRAID_ARG_VALUE && arg->bytes && arg->bytes != bytes[kind])
+        snprintf(fault.text, sizeof(fault.text), "has %zu bytes, and its kind %zu", arg->bytes,
+                 bytes[kind]);
+    return fault;
 }
 
-struct graph_argument braid_graph_classify_argument(const braid_arg *arg)
+// For an argument without faults.
+static struct graph_argument read_argument(const braid_arg *arg)
 {
-    struct graph_argument argument = { .bytes = sizeof(void *), .data = arg->data };
-    argument.mode = find_mode(arg);
-    if (argument.mode || arg->bytes == BRAID_ADDRESS_OF)
-        argument.kind = GRAPH_ARGUMENT_ADDRESS;
-    else if (arg->bytes == BRAID_TRAP_ADDRESS)
-        argument.kind = GRAPH_ARGUMENT_TRAP;
-    else if (arg->bytes == BRAID_UNCHECKED_POINTER)
-        argument.kind = GRAPH_ARGUMENT_UNCHECKED;
-    else
+    struct graph_argument argument = {
+        .kind = arg->kind, .access = arg->access, .bytes = sizeof(void *), .data = arg->data
+    };
+    if (arg->kind == BRAID_ARG_VALUE)
         argument.bytes = arg->bytes;
-    if (argument.kind == GRAPH_ARGUMENT_ADDRESS && arg->data)
+    if (arg->kind == BRAID_ARG_RESOURCE)
         argument.resource = *(const braid_resource *)arg->data;
     return argument;
 }
@@ -62,13 +84,13 @@ static braid_status add_accesses(struct graph_arguments *arguments, const braid_
 {
     for (size_t i = 0; i < arguments->num; i++) {
         const struct graph_argument *argument = &arguments->items[i];
-        if (!argument->mode || !argument->data)
+        if (!argument->access)
             continue;
         braid_status status = check_resource(graph, name, i, argument->resource);
         if (status)
             return status;
         arguments->accesses[arguments->num_accesses++] =
-            (braid_access){ argument->resource, (braid_access_mode)argument->mode };
+            (braid_access){ argument->resource, argument->access };
     }
     return BRAID_OK;
 }
@@ -94,8 +116,12 @@ static braid_status graph_arguments_init(struct graph_arguments *arguments,
     if (!arguments->items || !arguments->accesses)
         return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
     arguments->num = launch->num_args;
-    for (size_t i = 0; i < launch->num_args; i++)
-        arguments->items[i] = braid_graph_classify_argument(&launch->args[i]);
+    for (size_t i = 0; i < launch->num_args; i++) {
+        const struct argument_fault fault = braid_graph_find_fault(&launch->args[i]);
+        if (fault.text[0])
+            return braid_error_invalid("node '%s': argument %zu %s", name, i, fault.text);
+        arguments->items[i] = read_argument(&launch->args[i]);
+    }
     for (size_t i = 0; i < given; i++)
         arguments->accesses[arguments->num_accesses++] = node->accesses[i];
     return add_accesses(arguments, graph, name);
@@ -241,17 +267,12 @@ static braid_status check_arg(const braid_graph *graph, const char *name,
                               const struct kernel_node *node, size_t index, struct arg_needs *needs)
 {
     struct graph_argument *arg = &node->args.items[index];
-    if (!arg->data || !arg->bytes)
-        return braid_error_invalid("node '%s': argument %zu %s", name, index,
-                                   arg->data ? "has 0 bytes" : "is NULL");
-    if (arg->bytes > INT32_MAX)
-        return braid_error_invalid("node '%s': argument %zu of %zu bytes", name, index, arg->bytes);
     needs->bytes += graph_arg_stride((uint32_t)arg->bytes);
-    needs->num_addresses += arg->kind == GRAPH_ARGUMENT_ADDRESS;
-    needs->num_unchecked += arg->kind == GRAPH_ARGUMENT_UNCHECKED;
-    needs->num_traps += arg->kind == GRAPH_ARGUMENT_TRAP;
-    return arg->kind == GRAPH_ARGUMENT_ADDRESS ? find_address(graph, name, node->launch, index, arg)
-                                               : BRAID_OK;
+    needs->num_addresses += arg->kind == BRAID_ARG_RESOURCE;
+    needs->num_unchecked += arg->kind == BRAID_ARG_UNCHECKED_POINTER;
+    needs->num_traps += arg->kind == BRAID_ARG_TRAP;
+    return arg->kind == BRAID_ARG_RESOURCE ? find_address(graph, name, node->launch, index, arg)
+                                           : BRAID_OK;
 }
 
 // Adds up the room that the arguments need in the graph.
@@ -326,12 +347,12 @@ static size_t count_args(const braid_kernel_node *launch)
 static void append_arg(braid_graph *graph, const struct graph_argument *arg, uint32_t index,
                        uint32_t at, unsigned char *to)
 {
-    if (arg->kind == GRAPH_ARGUMENT_UNCHECKED)
+    if (arg->kind == BRAID_ARG_UNCHECKED_POINTER)
         *(uint32_t *)braid_array_append(&graph->unchecked, 1, sizeof(uint32_t)) = at;
-    if (arg->kind == GRAPH_ARGUMENT_TRAP) {
+    if (arg->kind == BRAID_ARG_TRAP) {
         *(struct graph_trap *)braid_array_append(&graph->traps, 1, sizeof(struct graph_trap)) =
             (struct graph_trap){ graph_num_nodes(graph), index };
-    } else if (arg->kind == GRAPH_ARGUMENT_ADDRESS) {
+    } else if (arg->kind == BRAID_ARG_RESOURCE) {
         memcpy(to, &arg->address, sizeof(arg->address));
         braid_graph_append_address(graph, index, arg->resource);
     } else {

@@ -57,6 +57,7 @@ struct braid_schedule {
 
     struct plan_division division;
     struct plan_prefetch *prefetches; // num_nodes: plan_early.h; NULL: no kernel may fetch
+    bool no_rewriting;                // an exec's: its kernels run as the program gave them
 
     uint32_t *critical; // nodes of a heaviest path, first to last
     size_t num_critical;

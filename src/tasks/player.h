@@ -32,6 +32,7 @@ struct stage {
     int32_t priority;         // for kernels that have none, and for streams
     uint32_t num_profiled;    // how many of its last frames' times are kept; 0: none
     bool must_have_islands;   // one that cannot be made is an error, not left out
+    bool no_early_start;      // also none of the player's own kernels
     uint32_t slot, num_slots; // which of the frames in flight it plays
     struct playing *first;    // plays slot 0, for the others; NULL: this is it
     struct playing *beside;   // plays other tasks of the frame, and lives longer; NULL: none

@@ -149,6 +149,8 @@ static braid_status load_for(struct backend *backend, const struct graph_kernel 
                              const struct tasks *tasks, unsigned changes,
                              struct backend_kernel **out_kernel)
 {
+    if (tasks->waits)
+        changes |= backend->ops->kernel_changes & KERNEL_WAITS_FIRST;
     return backend->ops->kernel_load(backend, kernel->kernel, changes, NULL,
                                      tasks->arg_sizes + kernel->first_arg, kernel->num_args,
                                      out_kernel);
@@ -245,10 +247,11 @@ static void note_parameters(const braid_graph *graph, struct tasks *tasks)
 }
 
 braid_status braid_tasks_create(struct backend *backend, const struct places *places,
-                                const braid_graph *graph, bool notes, int32_t priority,
+                                const braid_graph *graph, bool notes, bool waits, int32_t priority,
                                 struct tasks *out_tasks)
 {
     struct tasks tasks = { .backend = backend,
+                           .waits = waits,
                            .places = places,
                            .priority = priority,
                            .num = graph_num_nodes(graph),

@@ -80,6 +80,7 @@ struct tasks {
     uint32_t num_regions;                   // the graph's
     const struct plan_prefetch *prefetches; // by node, the schedule's; NULL: nobody fetches
     struct task_note *notes;                // by node; NULL: there is no black box
+    bool waits;                             // kernels get the wait that early starts need
     struct task_kernel *kernels;            // loaded, each once for each place
     size_t num_kernels;
     struct store store; // holds the arrays
@@ -87,11 +88,12 @@ struct tasks {
 
 // Loads the kernels of all nodes and copies their arguments. Names live in the schedule. `places`
 // outlive the tasks, and are those of a graph that was placed; NULL: there is one place. `notes`:
-// there is a black box; each node has a row of its own then.
+// there is a black box; each node has a row of its own then. `waits`: kernels get the wait of
+// KERNEL_WAITS_FIRST where they can.
 // Errors: BRAID_UNSUPPORTED (a kernel has no code for the device), BRAID_INVALID_ARGUMENT (its
 // code takes other arguments), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_tasks_create(struct backend *backend, const struct places *places,
-                                const braid_graph *graph, bool notes, int32_t priority,
+                                const braid_graph *graph, bool notes, bool waits, int32_t priority,
                                 struct tasks *out_tasks);
 
 void braid_tasks_finish(struct tasks *tasks);

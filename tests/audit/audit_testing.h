@@ -69,14 +69,15 @@ __attribute__((unused)) static const braid_kernel touching = { .name = "touching
 #define ADD(world, touches, ...)                                                                   \
     do {                                                                                           \
         const struct touch *list_ = (touches);                                                     \
-        check_ok(braid_graph_add_kernel((world)->graph,                                            \
-                                        &(braid_kernel_node){                                      \
-                                            .node.name = "scatter",                                \
-                                            .kernel = &touching,                                   \
-                                            BRAID_ARGS({ &list_, BRAID_UNCHECKED_POINTER }),       \
-                                            BRAID_ACCESSES(__VA_ARGS__),                           \
-                                        },                                                         \
-                                        NULL));                                                    \
+        check_ok(braid_graph_add_kernel(                                                           \
+            (world)->graph,                                                                        \
+            &(braid_kernel_node){                                                                  \
+                .node.name = "scatter",                                                            \
+                .kernel = &touching,                                                               \
+                BRAID_ARGS({ &list_, sizeof(list_), BRAID_ARG_UNCHECKED_POINTER }),                \
+                BRAID_ACCESSES(__VA_ARGS__),                                                       \
+            },                                                                                     \
+            NULL));                                                                                \
     } while (0)
 
 struct finding {

@@ -13,10 +13,10 @@ static void add(const braid_kernel *kernel, uint32_t *one, uint32_t *other,
 {
     check_ok(braid_graph_add_kernel(
         audited.graph,
-        &(braid_kernel_node){
-            .node = { .accesses = access, .num_accesses = access != NULL },
-            .kernel = kernel,
-            BRAID_ARGS({ &one, BRAID_UNCHECKED_POINTER }, { &other, BRAID_UNCHECKED_POINTER }) },
+        &(braid_kernel_node){ .node = { .accesses = access, .num_accesses = access != NULL },
+                              .kernel = kernel,
+                              BRAID_ARGS({ &one, sizeof(one), BRAID_ARG_UNCHECKED_POINTER },
+                                         { &other, sizeof(other), BRAID_ARG_UNCHECKED_POINTER }) },
         NULL));
 }
 
@@ -110,7 +110,8 @@ static void all_kinds_of_nodes_are_judged(void **state)
         audited.graph,
         &(braid_kernel_node){
             .kernel = &changing_kernel,
-            BRAID_ARGS(BRAID_IN(transient), { &audited.outside, BRAID_UNCHECKED_POINTER }) },
+            BRAID_ARGS(BRAID_IN(transient), { &audited.outside, sizeof(audited.outside),
+                                              BRAID_ARG_UNCHECKED_POINTER }) },
         NULL));
     EXPECT("node 1 'queue call' writes bytes from 32 to 44 of 'words'" UNDECLARED,
            "node 2 'host call' writes byte 8 of 'words'" UNDECLARED,

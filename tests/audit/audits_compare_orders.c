@@ -276,7 +276,8 @@ static void contents_of_transient_buffers_are_no_results(void **state)
         audited.graph,
         &(braid_kernel_node){
             .kernel = &counting_kernel,
-            BRAID_ARGS(BRAID_OUT(kept), { &audited.outside, BRAID_UNCHECKED_POINTER }) },
+            BRAID_ARGS(BRAID_OUT(kept), { &audited.outside, sizeof(audited.outside),
+                                          BRAID_ARG_UNCHECKED_POINTER }) },
         NULL));
     expect(0, NULL);
 }
@@ -335,7 +336,8 @@ static void versions_queue_calls_and_read_only_memory_take_part(void **state)
         audited.graph,
         &(braid_kernel_node){
             .kernel = &adding_kernel,
-            BRAID_ARGS({ &audited.words, BRAID_UNCHECKED_POINTER }, BRAID_INOUT(turns)) },
+            BRAID_ARGS({ &audited.words, sizeof(audited.words), BRAID_ARG_UNCHECKED_POINTER },
+                       BRAID_INOUT(turns)) },
         NULL));
     EXPECT("nothing orders nodes 1 'fill' and 2 'adding', and byte 0 of 'turns' depends on their "
            "order");

@@ -23,7 +23,8 @@ static braid_node add(const char *name, const braid_kernel *kernel, uint32_t *on
         &(braid_kernel_node){
             .node = { name, .accesses = access, access != NULL, .after = after, after != NULL },
             .kernel = kernel,
-            BRAID_ARGS({ &one, BRAID_UNCHECKED_POINTER }, { &other, BRAID_UNCHECKED_POINTER }) },
+            BRAID_ARGS({ &one, sizeof(one), BRAID_ARG_UNCHECKED_POINTER },
+                       { &other, sizeof(other), BRAID_ARG_UNCHECKED_POINTER }) },
         &node));
     return node;
 }

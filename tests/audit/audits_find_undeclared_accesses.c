@@ -180,10 +180,10 @@ static void an_instruction_with_several_accesses_makes_each_known(void **state)
     void *to = vel_at(world, 256), *from = vel_at(world, 128);
     check_ok(braid_graph_add_kernel(
         world->graph,
-        &(braid_kernel_node){
-            .kernel = &copying,
-            BRAID_ARGS({ &to, BRAID_UNCHECKED_POINTER }, { &from, BRAID_UNCHECKED_POINTER }),
-            BRAID_ACCESSES({ range(world, world->vel, 128, 12), BRAID_READ }) },
+        &(braid_kernel_node){ .kernel = &copying,
+                              BRAID_ARGS({ &to, sizeof(to), BRAID_ARG_UNCHECKED_POINTER },
+                                         { &from, sizeof(from), BRAID_ARG_UNCHECKED_POINTER }),
+                              BRAID_ACCESSES({ range(world, world->vel, 128, 12), BRAID_READ }) },
         NULL));
     EXPECT(world,
            "node 0 'copying' reads bytes from 140 to 143 of 'vel', 4 times, which it does not "
@@ -210,7 +210,7 @@ static void an_access_across_pages_is_one_of_each(void **state)
         world->graph,
         &(braid_kernel_node){
             .kernel = &across,
-            BRAID_ARGS({ &from, BRAID_UNCHECKED_POINTER }),
+            BRAID_ARGS({ &from, sizeof(from), BRAID_ARG_UNCHECKED_POINTER }),
             BRAID_ACCESSES({ range(world, world->vel, PAGE - 8, 8), BRAID_READ }) },
         NULL));
     EXPECT(world, "node 0 'across' reads byte 4096 of 'vel', which it does not declare");
@@ -388,13 +388,13 @@ static void nodes_that_do_not_run_have_no_finding(void **state)
     struct world *world = *state;
     const struct touch touches[] = { { READS, vel_at(world, 0) }, { 0 } };
     const struct touch *list = touches;
-    check_ok(
-        braid_graph_add_kernel(world->graph,
-                               &(braid_kernel_node){ .kernel = &touching,
-                                                     .may_be_empty = true, // and it has no block
-                                                     BRAID_ARGS({ &list, BRAID_UNCHECKED_POINTER }),
-                                                     BRAID_ACCESSES({ world->pos, BRAID_WRITE }) },
-                               NULL));
+    check_ok(braid_graph_add_kernel(
+        world->graph,
+        &(braid_kernel_node){ .kernel = &touching,
+                              .may_be_empty = true, // and it has no block
+                              BRAID_ARGS({ &list, sizeof(list), BRAID_ARG_UNCHECKED_POINTER }),
+                              BRAID_ACCESSES({ world->pos, BRAID_WRITE }) },
+        NULL));
     expect(world, 0, NULL);
 }
 

@@ -220,7 +220,8 @@ static void add_node(braid_graph *graph, struct plan *plan, const braid_resource
     braid_node after[MOST_NODES];
     braid_kernel_node added = { .node = { .accesses = accesses, .after = after },
                                 .kernel = &working,
-                                BRAID_ARGS({ &steps, BRAID_UNCHECKED_POINTER }, BRAID_ARG(index)) };
+                                BRAID_ARGS({ &steps, sizeof(steps), BRAID_ARG_UNCHECKED_POINTER },
+                                           BRAID_ARG(index)) };
     add_steps(plan, node);
     if (index == plan->num - 1) {
         add_step(node, TAKES, &plan->outside);

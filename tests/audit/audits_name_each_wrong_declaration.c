@@ -175,10 +175,11 @@ static braid_graph *make_graph(const struct plan *plan, braid_resource *buffers)
         else
             check_ok(braid_graph_add_kernel(
                 graph,
-                &(braid_kernel_node){ .node = options,
-                                      .kernel = &touching,
-                                      .block.x = plan->on_cuda ? 8 : 1,
-                                      BRAID_ARGS({ &node->list, BRAID_UNCHECKED_POINTER }) },
+                &(braid_kernel_node){
+                    .node = options,
+                    .kernel = &touching,
+                    .block.x = plan->on_cuda ? 8 : 1,
+                    BRAID_ARGS({ &node->list, sizeof(node->list), BRAID_ARG_UNCHECKED_POINTER }) },
                 NULL));
     }
     return graph;

@@ -241,10 +241,10 @@ static void a_trap_of_another_order_is_no_trap_of_the_frame(void **state)
     add_call("ready", get_ready, 2, &first);
     check_ok(braid_graph_add_kernel(
         audited.graph,
-        &(braid_kernel_node){
-            .node = { "checks", .after = &first, .num_after = 1 },
-            .kernel = &trapping_kernel,
-            BRAID_ARGS(BRAID_TRAP(), { &audited.outside, BRAID_UNCHECKED_POINTER }) },
+        &(braid_kernel_node){ .node = { "checks", .after = &first, .num_after = 1 },
+                              .kernel = &trapping_kernel,
+                              BRAID_ARGS(BRAID_TRAP(), { &audited.outside, sizeof(audited.outside),
+                                                         BRAID_ARG_UNCHECKED_POINTER }) },
         NULL));
     expect_one("nothing orders nodes 1 'ready' and 2 'checks', and the end of node 2 'checks' "
                "depends on their order");
@@ -262,9 +262,9 @@ static void the_last_version_of_a_buffer_is_a_result(void **state)
         *number = i;
         check_ok(braid_graph_add_kernel(
             audited.graph,
-            &(braid_kernel_node){
-                .kernel = &changing_kernel,
-                BRAID_ARGS(BRAID_IN(earlier), { &number, BRAID_UNCHECKED_POINTER }) },
+            &(braid_kernel_node){ .kernel = &changing_kernel,
+                                  BRAID_ARGS(BRAID_IN(earlier), { &number, sizeof(number),
+                                                                  BRAID_ARG_UNCHECKED_POINTER }) },
             NULL));
     }
     expect_one("nothing orders nodes 0 'changing' and 1 'changing', and byte 0 of 'turns' depends "

@@ -59,7 +59,7 @@ static void add_kernel(const struct world *world, braid_graph *graph, const brai
         &(braid_kernel_node){ .node = { .accesses = accesses, .num_accesses = num },
                               .kernel = &touching,
                               .block.x = 1,
-                              BRAID_ARGS({ &list, BRAID_UNCHECKED_POINTER }) },
+                              BRAID_ARGS({ &list, sizeof(list), BRAID_ARG_UNCHECKED_POINTER }) },
         NULL));
 }
 

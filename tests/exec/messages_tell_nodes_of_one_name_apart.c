@@ -71,6 +71,16 @@ static void wrong_arguments(void **state)
         BRAID_INVALID_ARGUMENT,
         "node 1 'step': argument 0 cannot be set to braid_resource_address or BRAID_TRAP: give it "
         "a pointer");
+    check_fails(braid_exec_set_arg(exec, chain.steps[1], 0,
+                                   (braid_arg){ &value, sizeof(value), (braid_arg_kind)4 }),
+                BRAID_INVALID_ARGUMENT, "node 1 'step': argument 0 has the unknown kind 4");
+    check_fails(
+        braid_exec_set_arg(exec, chain.steps[1], 0,
+                           (braid_arg){ &value, sizeof(value), BRAID_ARG_VALUE, BRAID_READ }),
+        BRAID_INVALID_ARGUMENT, "node 1 'step': argument 0 has an access, and is no resource");
+    check_fails(braid_exec_set_arg(exec, chain.steps[1], 0,
+                                   (braid_arg){ &value, 0, BRAID_ARG_UNCHECKED_POINTER }),
+                BRAID_INVALID_ARGUMENT, "node 1 'step': argument 0 has 4 bytes, not 8");
     check_fails(braid_exec_set_arg(exec, chain.steps[2], 1, BRAID_ARG(value)),
                 BRAID_INVALID_ARGUMENT, "node 2 'step' has 1 arguments");
     check_fails(braid_exec_set_args(exec, chain.steps[2], NULL, 0), BRAID_INVALID_ARGUMENT,

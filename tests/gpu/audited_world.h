@@ -67,10 +67,11 @@ static inline void add(struct world *world, const braid_kernel *kernel, uint32_t
 {
     check_ok(braid_graph_add_kernel(
         world->graph,
-        &(braid_kernel_node){ .node = { .accesses = accesses, .num_accesses = num },
-                              .kernel = kernel,
-                              .block.x = threads,
-                              BRAID_ARGS({ &world->memory, BRAID_UNCHECKED_POINTER }) },
+        &(braid_kernel_node){
+            .node = { .accesses = accesses, .num_accesses = num },
+            .kernel = kernel,
+            .block.x = threads,
+            BRAID_ARGS({ &world->memory, sizeof(world->memory), BRAID_ARG_UNCHECKED_POINTER }) },
         NULL));
 }
 #define ADD_GIVEN(world, kernel, ...)                                                              \

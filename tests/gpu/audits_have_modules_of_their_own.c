@@ -59,7 +59,8 @@ static void *audit_again_and_again(void *user)
             status = braid_graph_add_kernel(
                 graph,
                 &(braid_kernel_node){ .kernel = &writes_long,
-                                      BRAID_ARGS({ &audits->memory, BRAID_UNCHECKED_POINTER }),
+                                      BRAID_ARGS({ &audits->memory, sizeof(audits->memory),
+                                                   BRAID_ARG_UNCHECKED_POINTER }),
                                       BRAID_ACCESSES({ buffer, BRAID_READ }) },
                 NULL);
         if (!status)

@@ -228,12 +228,12 @@ static void accesses_to_wrong_versions_are_found(void **state)
     braid_resource versioned, earlier;
     check_ok(braid_graph_add_versioned_buffer(world->graph, "turns", versions, 3, 32, &versioned));
     check_ok(braid_graph_add_earlier_version(world->graph, versioned, 1, &earlier));
-    check_ok(
-        braid_graph_add_kernel(world->graph,
-                               &(braid_kernel_node){ .kernel = &reads,
-                                                     BRAID_ARGS({ &more, BRAID_UNCHECKED_POINTER }),
-                                                     BRAID_ACCESSES({ versioned, BRAID_READ }) },
-                               NULL));
+    check_ok(braid_graph_add_kernel(
+        world->graph,
+        &(braid_kernel_node){ .kernel = &reads,
+                              BRAID_ARGS({ &more, sizeof(more), BRAID_ARG_UNCHECKED_POINTER }),
+                              BRAID_ACCESSES({ versioned, BRAID_READ }) },
+        NULL));
     EXPECT(world, "node 0 'given' reads bytes from 4 to 7 of 'turns'" UNDECLARED,
            "node 0 'given' reads bytes from 8 to 11 of 'turns[-1]'" UNDECLARED);
     braid_memory_free(world->device, BRAID_MEMORY_DEVICE, more);
@@ -280,11 +280,12 @@ static void reads_of_the_grid_are_accesses(void **state)
     check_ok(braid_graph_add_range(world->graph, world->second, 4, 8, &part));
     check_ok(braid_graph_add_kernel(
         world->graph,
-        &(braid_kernel_node){ .kernel = &fills,
-                              .grid.x = 8,
-                              .grid_from = world->memory,
-                              BRAID_ARGS({ &world->memory, BRAID_UNCHECKED_POINTER }),
-                              BRAID_ACCESSES({ words, BRAID_READ }, { part, BRAID_WRITE }) },
+        &(braid_kernel_node){
+            .kernel = &fills,
+            .grid.x = 8,
+            .grid_from = world->memory,
+            BRAID_ARGS({ &world->memory, sizeof(world->memory), BRAID_ARG_UNCHECKED_POINTER }),
+            BRAID_ACCESSES({ words, BRAID_READ }, { part, BRAID_WRITE }) },
         NULL));
     EXPECT(world, "node 0 'given' writes bytes from 12 to 15 of 'second'" UNDECLARED);
 }

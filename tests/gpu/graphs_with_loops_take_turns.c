@@ -87,7 +87,8 @@ static braid_exec *make_loop(braid_device *device, const braid_kernel *kernel, u
     check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_kernel_node){ .kernel = kernel, BRAID_ARGS({ &word, BRAID_UNCHECKED_POINTER }) },
+        &(braid_kernel_node){ .kernel = kernel,
+                              BRAID_ARGS({ &word, sizeof(word), BRAID_ARG_UNCHECKED_POINTER }) },
         NULL));
     check_ok(braid_graph_end(graph));
     check_ok(braid_exec_create(device, graph, &options, &exec));

@@ -194,6 +194,7 @@ static void kernels_of_a_graph_fetch(void **state)
     check_fetched(&plain, BYTES, BLOCKS, graph, BYTES);
     check_fetched(&plain, BYTES, BLOCKS, timed, BYTES);
     check_fetched(&plain, BYTES, BLOCKS, three, BYTES);
+    check_fetched(&plain, BYTES, BLOCKS, (braid_exec_options){ .no_early_start = true }, BYTES);
     check_fetched(&plain, 8192 * KIB, 16, graph, 8192 * KIB);
     check_fetched(&plain, 8192 * KIB + 128, 16, graph, 2048 * KIB); // a part of a larger one
 }
@@ -203,7 +204,8 @@ static void some_kernels_do_not(void **state)
     (void)state;
     const braid_exec_options graph = { .mode = BRAID_MODE_GRAPH };
     check_fetched(&plain, BYTES, BLOCKS, (braid_exec_options){ .mode = BRAID_MODE_STREAMS }, 0);
-    check_fetched(&plain, BYTES, BLOCKS, (braid_exec_options){ .no_early_start = true }, 0);
+    check_fetched(&plain, BYTES, BLOCKS, (braid_exec_options){ .no_prefetch = true }, 0);
+    check_fetched(&plain, BYTES, BLOCKS, (braid_exec_options){ .no_rewriting = true }, 0);
     check_fetched(&plain, BYTES, BLOCKS + 1, graph, 0); // a block reads less
     check_fetched(&leaving, BYTES, BLOCKS, graph, 0);
 }

@@ -177,10 +177,62 @@ static void no_kernel_starts_early_beside_a_stamp(void **state)
     assert_int_equal(count_early_edges(2), 0);
 }
 
+static int num_waiting; // texts that were loaded with a wait
+
+static void watch_module(const char *text)
+{
+    num_waiting += strstr(text, "griddepcontrol.wait") != NULL;
+}
+
+static int count_waiting(braid_exec_options options, unsigned num_early)
+{
+    num_waiting = 0;
+    options.mode = BRAID_MODE_GRAPH;
+    standin_watch_modules(watch_module);
+    check_chain(TEXT, LONG_NS, options, num_early);
+    standin_watch_modules(NULL);
+    return num_waiting;
+}
+
 static void an_option_turns_it_off(void **state)
 {
     (void)state;
-    check_chain(TEXT, LONG_NS, (braid_exec_options){ .no_early_start = true }, 0);
+    const long before = standin_calls("cuGraphAddDependencies_v2"); // for early starts only
+    for (iterations = 1; iterations <= 3; iterations += 2)
+        check_chain(TEXT, LONG_NS, (braid_exec_options){ .no_early_start = true }, 0);
+    iterations = 1;
+    assert_int_equal(standin_calls("cuGraphAddDependencies_v2"), before);
+}
+
+// A text that need not wait is loaded as the program gave it.
+static void options_leave_kernels_as_they_are(void **state)
+{
+    (void)state;
+    assert_int_equal(count_waiting((braid_exec_options){ .no_prefetch = true }, CHAIN - 1), 1);
+    assert_int_equal(count_waiting((braid_exec_options){ .no_early_start = true }, 0), 1);
+    assert_int_equal(
+        count_waiting((braid_exec_options){ .no_early_start = true, .no_prefetch = true }, 0), 0);
+    assert_int_equal(count_waiting((braid_exec_options){ .no_rewriting = true }, 0), 0);
+    assert_int_equal(
+        count_waiting((braid_exec_options){ .no_rewriting = true, .frames_kept = 2 }, 0), 0);
+    check_chain(HASTY_TEXT, LONG_NS, (braid_exec_options){ .no_rewriting = true }, 0);
+}
+
+// Execs of one device share no code that only one of them may have.
+static void other_execs_change_their_kernels(void **state)
+{
+    (void)state;
+    struct chain chain = open_chain(TEXT, LONG_NS, &(braid_exec_options){ .no_rewriting = true });
+    assert_int_equal(count_early(&chain), 0);
+    assert_true(run_in_order(&chain));
+    braid_graph *graph = own_graph();
+    add_chain(&chain, graph, &kernels[TEXT], LONG_NS);
+    *chain.word = 0;
+    chain.exec =
+        own_exec(chain.device, graph, &(braid_exec_options){ .islands = BRAID_ISLANDS_NEVER });
+    assert_int_equal(count_early(&chain), CHAIN - 1);
+    assert_true(run_in_order(&chain));
+    finish_standin();
 }
 
 static void other_text_stays_as_it_is(void **state)
@@ -412,6 +464,8 @@ int main(void)
         standin_test(bodies_of_loops_start_early),
         standin_test(no_kernel_starts_early_beside_a_stamp),
         standin_test(an_option_turns_it_off),
+        standin_test(options_leave_kernels_as_they_are),
+        standin_test(other_execs_change_their_kernels),
         standin_test(other_text_stays_as_it_is),
         standin_test(a_kernel_that_does_not_wait_is_seen),
         standin_test(a_programmatic_kernel_that_reads_its_grid_starts_in_order),

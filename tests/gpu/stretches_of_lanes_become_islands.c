@@ -102,6 +102,32 @@ static void islands_are_made_where_they_pay(void **state)
     assert_int_equal(run_chain(2000, BRAID_ISLANDS_AUTO, BRAID_MODE_STREAMS).num_islands, 0);
 }
 
+static void no_rewriting_makes_no_islands(void **state)
+{
+    (void)state;
+    struct island_graph made = { .seed = 1, .cost_ns = 2000 };
+    braid_exec_info info = run_random(&made, (braid_exec_options){ .no_rewriting = true }, 1);
+    assert_int_equal(info.num_islands + info.num_early_starts + info.num_prefetches, 0);
+}
+
+static void no_rewriting_refuses_islands_by_name(void **state)
+{
+    (void)state;
+    braid_device *device = own_device("cuda");
+    braid_graph *graph = own_graph();
+    braid_exec *exec;
+    check_fails(braid_exec_create(
+                    device, graph,
+                    &(braid_exec_options){ .no_rewriting = true, .islands = BRAID_ISLANDS_WHOLE },
+                    &exec),
+                BRAID_INVALID_ARGUMENT, "no_rewriting forbids islands, and BRAID_ISLANDS_WHOLE");
+    check_fails(braid_exec_create(
+                    device, graph,
+                    &(braid_exec_options){ .no_rewriting = true, .islands = BRAID_ISLANDS_ALWAYS },
+                    &exec),
+                BRAID_INVALID_ARGUMENT, "no_rewriting forbids islands, and BRAID_ISLANDS_ALWAYS");
+}
+
 // Where nodes do next to nothing, waiting for another lane takes longer than all of them in turn.
 static void short_nodes_are_one_lane_of_an_island(void **state)
 {
@@ -165,6 +191,14 @@ static void the_plan_says_what_is_inside_and_why_not(void **state)
                                &(braid_exec_options){ .islands = BRAID_ISLANDS_NEVER }, &exec));
     check_text(braid_exec_get_schedule(exec), chain.nodes[1],
                "not in an island: there are none on what it was planned for");
+    braid_exec_destroy(exec);
+    check_ok(braid_exec_create(chain.device, chain.graph,
+                               &(braid_exec_options){ .no_rewriting = true }, &exec));
+    check_text(braid_exec_get_schedule(exec), chain.nodes[1],
+               "not in an island: it runs as the program gave it, by no_rewriting");
+    assert_string_equal(info_of(exec).reason,
+                        "graph: everything in the graph can be replayed by cuda; "
+                        "every kernel runs as the program gave it: no_rewriting");
     braid_exec_destroy(exec);
 }
 
@@ -398,6 +432,8 @@ int main(void)
         standin_test(every_order_is_kept_beside_ordinary_nodes),
         standin_test(frames_overlap_round_islands),
         standin_test(islands_are_made_where_they_pay),
+        standin_test(no_rewriting_makes_no_islands),
+        standin_test(no_rewriting_refuses_islands_by_name),
         standin_test(short_nodes_are_one_lane_of_an_island),
         standin_test(a_narrow_graph_is_one_island_where_that_is_shorter),
         standin_test(the_plan_says_what_is_inside_and_why_not),

@@ -106,6 +106,7 @@ static void mistakes_are_those_of_the_argument(void **state)
     (void)state;
     struct setting s = make_setting(), other = make_setting();
     braid_resource list, spare, none = { 0 };
+    const void *pointer = &s;
     check_ok(braid_graph_add_resource(s.graph, "list", &list));
     check_ok(braid_graph_add_scratch(s.graph, "spare", 8, 0, &spare));
     const struct {
@@ -116,8 +117,24 @@ static void mistakes_are_those_of_the_argument(void **state)
         { BRAID_IN(none), "argument 0 (resource 0 of graph 0) is not a resource" },
         { BRAID_IN(list), "argument 0" },
         { BRAID_OUT(spare), "is scratch" },
-        { { NULL, BRAID_ADDRESS_AND_ACCESS(BRAID_READ) }, "argument 0 is NULL" },
-        { { &s.half, BRAID_ADDRESS_AND_ACCESS(BRAID_ACCUMULATE + 1) }, "argument 0 of" },
+        { { NULL, 0, BRAID_ARG_RESOURCE, BRAID_READ }, "argument 0 is NULL" },
+        { { &s.half, 0, BRAID_ARG_RESOURCE, (braid_access_mode)6 },
+          "argument 0 has the unknown access 6" },
+        { { &s.half, 0, BRAID_ARG_RESOURCE, (braid_access_mode)-1 },
+          "argument 0 has the unknown access -1" },
+        { { &s.half, 4, BRAID_ARG_RESOURCE, BRAID_READ },
+          "argument 0 has 4 bytes, and its kind 8" },
+        { { &pointer, sizeof(pointer), BRAID_ARG_VALUE, BRAID_READ },
+          "argument 0 has an access, and is no resource" },
+        { { &pointer, 0, BRAID_ARG_UNCHECKED_POINTER, BRAID_WRITE },
+          "argument 0 has an access, and is no resource" },
+        { { &pointer, 4, BRAID_ARG_UNCHECKED_POINTER }, "argument 0 has 4 bytes, and its kind 8" },
+        { { NULL, 0, BRAID_ARG_UNCHECKED_POINTER }, "argument 0 is NULL" },
+        { { &pointer, 0, BRAID_ARG_TRAP }, "argument 0 is a trap with data" },
+        { { NULL, 8, BRAID_ARG_TRAP }, "argument 0 has 8 bytes, and its kind 0" },
+        { { &pointer, sizeof(pointer), (braid_arg_kind)4 }, "argument 0 has the unknown kind 4" },
+        { { &pointer, sizeof(pointer), (braid_arg_kind)-1 }, "argument 0 has the unknown kind -1" },
+        { { &pointer, (size_t)-1 }, "argument 0 has 18446744073709551615 bytes" },
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         check_fails(

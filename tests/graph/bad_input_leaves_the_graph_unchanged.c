@@ -222,7 +222,7 @@ static void kernels_without_what_they_need_are_refused(void **state)
     braid_arg vast[] = { { memory, (size_t)INT32_MAX + 1 } };
     check_refused_launch(world,
                          &(braid_kernel_node){ .kernel = &kernel, .args = vast, .num_args = 1 });
-    assert_non_null(strstr(braid_error_get_message(), "argument 0 of 2147483648 bytes"));
+    assert_non_null(strstr(braid_error_get_message(), "argument 0 has 2147483648 bytes"));
     check_refused_launch(
         world, &(braid_kernel_node){ .kernel = &kernel, .args = no_bytes, .num_args = UINT32_MAX });
     assert_non_null(strstr(braid_error_get_message(), "too many arguments"));

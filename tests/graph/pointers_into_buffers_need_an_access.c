@@ -44,6 +44,13 @@ static braid_status plan(struct setting *s)
     return status;
 }
 
+// 0 bytes: a pointer that nothing orders.
+static braid_arg pointer_of(const char *const *pointer, size_t pointer_bytes)
+{
+    return (braid_arg){ pointer, pointer_bytes,
+                        pointer_bytes ? BRAID_ARG_VALUE : BRAID_ARG_UNCHECKED_POINTER };
+}
+
 // A kernel with a number, and a pointer of as many bytes as said, that accesses one buffer.
 static braid_status plan_kernel(struct setting *s, const char *pointer, size_t pointer_bytes,
                                 braid_resource accessed)
@@ -52,7 +59,8 @@ static braid_status plan_kernel(struct setting *s, const char *pointer, size_t p
     const braid_access access = { accessed, BRAID_READ };
     const braid_kernel_node launch = { .node = { .accesses = &access, .num_accesses = 1 },
                                        .kernel = &kernel,
-                                       BRAID_ARGS(BRAID_ARG(number), { &pointer, pointer_bytes }) };
+                                       BRAID_ARGS(BRAID_ARG(number),
+                                                  pointer_of(&pointer, pointer_bytes)) };
     check_ok(braid_graph_add_kernel(s->graph, &launch, NULL));
     return plan(s);
 }
@@ -69,7 +77,7 @@ static void an_argument_needs_an_access(void **state)
     check_fails(plan_kernel(&s, memory + 4 * bytes - 1, sizeof(void *), s.first),
                 BRAID_INVALID_ARGUMENT, "argument 1 is an address in buffer 'third'");
     s = make_setting(); // what nothing is to order
-    check_ok(plan_kernel(&s, memory + 5, BRAID_UNCHECKED_POINTER, s.third));
+    check_ok(plan_kernel(&s, memory + 5, 0, s.third));
     s = make_setting(); // fewer bytes are no pointer
     check_ok(plan_kernel(&s, memory + 5, sizeof(uint32_t), s.third));
     s = make_setting(); // in no buffer
@@ -181,7 +189,8 @@ static braid_status plan_half(struct setting *s, const char *pointer, size_t poi
     const braid_access access = { s->first, BRAID_READ };
     const braid_kernel_node launch = { .node = { .accesses = &access, .num_accesses = 1 },
                                        .kernel = &kernel,
-                                       BRAID_ARGS(BRAID_ARG(number), { &pointer, pointer_bytes }) };
+                                       BRAID_ARGS(BRAID_ARG(number),
+                                                  pointer_of(&pointer, pointer_bytes)) };
     braid_node node;
     braid_parameter half;
     check_ok(braid_graph_add_kernel(s->graph, &launch, &node));
@@ -201,7 +210,7 @@ static void no_parameter_is_half_a_pointer(void **state)
                 "node 0 'kernel': parameter 'half' changes 4 of the 8 bytes of argument 1, an "
                 "address in buffer 'first'");
     s = make_setting();
-    check_ok(plan_half(&s, memory + 5, BRAID_UNCHECKED_POINTER));
+    check_ok(plan_half(&s, memory + 5, 0));
     s = make_setting();
     check_ok(plan_half(&s, NULL, sizeof(void *)));
 }

@@ -267,7 +267,7 @@ static void the_address_of_a_part_is_of_no_other_part(void **state)
         const braid_kernel_node user = {
             BRAID_ACCESSES({ parts[cases[i].accessed], BRAID_READ_WRITE }), .kernel = &kernel,
             .node.place = BRAID_PLACE(1),
-            BRAID_ARGS({ &given, BRAID_ADDRESS_OF }, { &too, BRAID_ADDRESS_OF })
+            BRAID_ARGS(braid_resource_address(&given), braid_resource_address(&too))
         };
         check_ok(braid_graph_add_kernel(graph, &user, NULL));
         const braid_place_model two = { .num_places = 2 };

@@ -21,6 +21,20 @@ def test_arguments_change(device, add_scaled):
     assert y.tolist() == [6.5] * 4
 
 
+def test_kernels_run_as_they_were_given(device, add_scaled):
+    y, x = np.zeros(4, "float32"), np.ones(4, "float32")
+    graph = braid.Graph()
+    graph.kernel(add_scaled, 4, [y, x, 1], updates=y, reads=x)
+    for options, says_so in (({}, False), ({"no_early_start": True, "no_prefetch": True}, False), ({"no_rewriting": True}, True)):
+        frame = braid.Exec(device, graph, **options)
+        assert ("no_rewriting" in frame.info.reason) == says_so
+        frame.launch()
+        frame.wait()
+    assert y.tolist() == [3] * 4
+    with pytest.raises(braid.Error, match="no_rewriting forbids islands, and BRAID_ISLANDS_WHOLE"):
+        braid.Exec(device, graph, no_rewriting=True, islands="whole")
+
+
 def test_buffers_swap(device, add_scaled):
     front, back = np.ones(4, "float32"), np.zeros(4, "float32")
     graph = braid.Graph()

@@ -113,7 +113,8 @@ static void read_graph(struct capture_file *out_file, uint32_t *words, uint64_t 
         graph,
         &(braid_kernel_node){ .kernel = &kernel,
                               BRAID_ARGS(BRAID_INOUT(buffer), BRAID_ARG(end), BRAID_ARG(number),
-                                         { &far, BRAID_UNCHECKED_POINTER }, BRAID_OUT(local)) },
+                                         { &far, sizeof(far), BRAID_ARG_UNCHECKED_POINTER },
+                                         BRAID_OUT(local)) },
         &node));
     check_ok(braid_graph_add_kernel(
         graph,
@@ -122,7 +123,8 @@ static void read_graph(struct capture_file *out_file, uint32_t *words, uint64_t 
                               .grid = { 4, 0, 1 },
                               .kernel = &kernel,
                               BRAID_ARGS(BRAID_INOUT(buffer), BRAID_ARG(end), BRAID_ARG(number),
-                                         { &far, BRAID_UNCHECKED_POINTER }, BRAID_INOUT(local)) },
+                                         { &far, sizeof(far), BRAID_ARG_UNCHECKED_POINTER },
+                                         BRAID_INOUT(local)) },
         NULL));
     check_ok(braid_graph_add_fill(graph,
                                   &(braid_fill){ .node.name = "late",

@@ -65,9 +65,11 @@ braid_status frame_add_node(braid_graph *graph, const struct dot_node *node,
     uint64_t number = index, busy_ns = node->cost.whole;
     uint32_t num_more = memory->buffers ? addresses->num : 0;
     // A number may look like the address of a buffer for which there is no memory.
-    braid_arg args[3 + DOT_MOST_ARGS] = { { &intervals, BRAID_UNCHECKED_POINTER },
-                                          { &number, BRAID_UNCHECKED_POINTER },
-                                          { &busy_ns, BRAID_UNCHECKED_POINTER } };
+    braid_arg args[3 + DOT_MOST_ARGS] = {
+        { &intervals, sizeof(intervals), BRAID_ARG_UNCHECKED_POINTER },
+        { &number, sizeof(number), BRAID_ARG_UNCHECKED_POINTER },
+        { &busy_ns, sizeof(busy_ns), BRAID_ARG_UNCHECKED_POINTER }
+    };
     for (uint32_t i = 0; i < num_more; i++)
         args[3 + i] = braid_resource_address(&addresses->resources[i]);
     braid_kernel_node launch = {

@@ -84,7 +84,7 @@ static enum exit_status make_exec(struct replay_device *device)
 {
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
                                          .plan.max_lanes = 1,
-                                         .no_early_start = true };
+                                         .no_rewriting = true };
     enum exit_status status = replay_graph_create(&device->replay, &device->graph);
     if (status != EXIT_DONE)
         return status;

@@ -83,8 +83,8 @@ static braid_arg resolve(const struct building *building, const struct capture_a
         memcpy(values + word->place, &address, sizeof(address));
     }
     bool is_pointer = argument->is_unchecked && argument->bytes == sizeof(void *);
-    return (braid_arg){ values + argument->place,
-                        is_pointer ? BRAID_UNCHECKED_POINTER : argument->bytes };
+    return (braid_arg){ values + argument->place, argument->bytes,
+                        is_pointer ? BRAID_ARG_UNCHECKED_POINTER : BRAID_ARG_VALUE };
 }
 
 // The node's argument as a pointer or a resource, of which one is none.
@@ -94,7 +94,7 @@ static void *pointer_of(const struct building *building, const struct capture_no
     const struct capture_argument *arguments = building->file->arguments.items;
     const braid_arg arg = resolve(building, &arguments[node->first_argument + index]);
     void *pointer = NULL;
-    if (arg.bytes == BRAID_ADDRESS_OF)
+    if (arg.kind == BRAID_ARG_RESOURCE)
         memcpy(out_resource, arg.data, sizeof(*out_resource));
     else
         memcpy(&pointer, arg.data, sizeof(pointer));

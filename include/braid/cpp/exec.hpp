@@ -123,7 +123,7 @@ template <class Errors> class basic_exec
         static_assert(Index < sizeof...(Args), "the kernel has fewer arguments");
         using type = std::tuple_element_t<Index, std::tuple<Args...>>;
         const type argument = detail::converted<type>(std::forward<Value>(value));
-        const braid_arg arg = { &argument, sizeof(argument) };
+        const braid_arg arg = BRAID_ARG(argument);
         return Errors::template from<void>(braid_exec_set_arg(get(), node, Index, arg), [] {});
     }
 
@@ -235,7 +235,7 @@ template <class Errors> class basic_exec
     template <class... Args>
     result<void> set_list(const kernel_node<Args...> &node, const Args &...args) const
     {
-        const std::array<braid_arg, sizeof...(Args)> list = { braid_arg{ &args, sizeof(args) }... };
+        const std::array<braid_arg, sizeof...(Args)> list = { BRAID_ARG(args)... };
         return Errors::template from<void>(
             braid_exec_set_args(get(), node, list.data(), list.size()), [] {});
     }

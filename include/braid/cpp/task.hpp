@@ -331,8 +331,9 @@ template <class T> struct slot {
             return BRAID_TRAP();
         if (mode)
             return braid_resource_argument(&resource, mode);
-        return resource.graph ? braid_resource_address(&resource)
-                              : braid_arg{ &value, is_long ? BRAID_UNCHECKED_POINTER : sizeof(T) };
+        if (resource.graph)
+            return braid_resource_address(&resource);
+        return { &value, sizeof(T), is_long ? BRAID_ARG_UNCHECKED_POINTER : BRAID_ARG_VALUE, {} };
     }
 };
 } // namespace detail

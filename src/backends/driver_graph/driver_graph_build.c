@@ -230,7 +230,8 @@ static braid_status add_end(struct graph_builder *builder)
     if (!playing->times && (is_arm || !is_body))
         return BRAID_OK;
     const struct graph_lane *last = collect_ends(builder);
-    bool starts_early = builder->num_after == 1 && last->last_is_kernel && !playing->times;
+    bool starts_early = builder->num_after == 1 && last->last_is_kernel && !playing->times &&
+                        !stage->no_early_start;
     braid_status status = playing->times && is_body ? add_tally(builder) : BRAID_OK;
     if (status || is_arm)
         return status;

@@ -120,6 +120,12 @@ static braid_status compile_and_load(const struct gpu_backend *gpu, const braid_
     return status;
 }
 
+// The changes without which the code is not loaded.
+static unsigned needed_changes(const struct gpu_code *code)
+{
+    return code->changes & ~(unsigned)KERNEL_WAITS_FIRST;
+}
+
 // BRAID_UNSUPPORTED: the kernel cannot have the changes of the code.
 static braid_status refuse_changes(const braid_kernel *kernel, const struct gpu_code *code,
                                    const char *reason)
@@ -128,55 +134,52 @@ static braid_status refuse_changes(const braid_kernel *kernel, const struct gpu_
                        braid_gpu_ptx_describe(code), reason);
 }
 
-// Loads the text with the changes. The wait that all kernels of new devices get is no must: without
-// other changes this loads nothing if the wait cannot be put in. It also loads nothing if the
-// driver does not take the text, be it because its compiler is older than the text.
+// Loads the text with the changes. The wait is no must: without other changes this loads nothing if
+// the wait cannot be put in. It also loads nothing if the driver does not take the text, be it
+// because its compiler is older than the text.
 static braid_status load_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
                               const struct gpu_code *code, const char *text, unsigned changes,
                               struct gpu_module *module)
 {
+    const unsigned needed = needed_changes(code);
     struct ptx_reason reason = { 0 };
     char *changed = braid_gpu_ptx_change(text, code, &changes, &reason);
-    if ((changed || !code->changes) && !(changes & KERNEL_WAITS_FIRST) && reason.is_unknown)
+    if ((changed || !needed) && !(changes & KERNEL_WAITS_FIRST) && reason.is_unknown)
         note_unknown(kernel, &reason);
     if (!changed && !*reason.text)
         return braid_error_no_memory("a kernel's text");
     if (!changed)
-        return code->changes ? refuse_changes(kernel, code, reason.text) : BRAID_OK;
+        return needed ? refuse_changes(kernel, code, reason.text) : BRAID_OK;
     gpu_result result = gpu->api->module_load(&module->handle, changed);
     free(changed);
     module->waits_first = result == GPU_SUCCESS && changes & KERNEL_WAITS_FIRST;
     if (!braid_gpu_refuses_text(result))
         return check_loaded(gpu, kernel, result);
-    if (!code->changes)
+    if (!needed)
         return BRAID_OK;
     if (changes & KERNEL_WAITS_FIRST && !(changes & KERNEL_PREFETCHES))
-        return load_text(gpu, kernel, code, text, code->changes, module);
+        return load_text(gpu, kernel, code, text, needed, module);
     return refuse_changes(kernel, code, "the driver does not take its text");
 }
 
 // Text costs no more than machine code: then the driver assembles it, and keeps the result. Where
 // the compiler fails it would fail for machine code too.
 static braid_status find_and_load_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                       const struct gpu_code *code, unsigned changes,
-                                       struct gpu_module *module)
+                                       const struct gpu_code *code, struct gpu_module *module)
 {
     const char *text = code->image;
     if (text && !braid_gpu_is_ptx(text))
-        return code->changes ? refuse_changes(kernel, code, "it is machine code") : BRAID_OK;
+        return needed_changes(code) ? refuse_changes(kernel, code, "it is machine code") : BRAID_OK;
     braid_status status = text ? BRAID_OK : compile(gpu, kernel, code, true, module, &module->text);
     return status ? status
-                  : load_text(gpu, kernel, code, text ? text : module->text, changes, module);
+                  : load_text(gpu, kernel, code, text ? text : module->text, code->changes, module);
 }
 
 static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel *kernel,
                               const struct gpu_code *code, struct gpu_module *module)
 {
-    const bool may_wait = gpu->vendor->index == GPU_CUDA && gpu->attributes[GPU_MAJOR] >= 9;
-    const unsigned changes = code->changes | (may_wait ? KERNEL_WAITS_FIRST : 0);
-    braid_status status =
-        changes ? find_and_load_text(gpu, kernel, code, changes, module) : BRAID_OK;
-    if (status || code->changes || module->waits_first)
+    braid_status status = code->changes ? find_and_load_text(gpu, kernel, code, module) : BRAID_OK;
+    if (status || needed_changes(code) || module->waits_first)
         return status;
     return code->image ? load_image(gpu, kernel, code->image, &module->handle)
                        : compile_and_load(gpu, kernel, code, module);
@@ -497,7 +500,7 @@ static struct gpu_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_
 static const char *why_unchanged(const struct gpu_backend *gpu, const struct gpu_code *code)
 {
     return code->changes & ~gpu->ops.kernel_changes ? "its device changes no kernels"
-           : code->changes && code->function        ? "it is the program's own function"
+           : needed_changes(code) && code->function ? "it is the program's own function"
                                                     : NULL;
 }
 
@@ -565,7 +568,7 @@ braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_k
                                            struct gpu_kernel **out_kernel)
 {
     const braid_kernel named = { .name = kernel->entry };
-    const bool is_changed = kernel->code.changes & ~(unsigned)KERNEL_WRITES_TIMES;
+    const bool is_changed = needed_changes(&kernel->code) & ~(unsigned)KERNEL_WRITES_TIMES;
     struct gpu_code code = kernel->code;
     struct error_attempt attempt;
     *out_kernel = NULL;

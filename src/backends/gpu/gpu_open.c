@@ -289,6 +289,8 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
         free_backend(gpu);
         return status;
     }
+    if (gpu->attributes[GPU_MAJOR] < 9)
+        gpu->ops.kernel_changes &= ~(unsigned)KERNEL_WAITS_FIRST;
     gpu->turn =
         &libraries[vendor->index].turns[(uintptr_t)gpu->context / sizeof(gpu_context) % MOST_TURNS];
     gpu->cache = braid_disk_cache_open(options->cache);

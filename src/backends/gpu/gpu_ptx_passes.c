@@ -357,7 +357,7 @@ const char *braid_gpu_ptx_describe(const struct gpu_code *code)
 {
     const char *what = "";
     for (int i = 0; i < NUM_PASSES; i++) {
-        if (code->changes & passes[i].change)
+        if (code->changes & passes[i].change && passes[i].change != KERNEL_WAITS_FIRST)
             what = passes[i].change == KERNEL_CHANGED ? code->change->what : passes[i].what;
     }
     return what;
