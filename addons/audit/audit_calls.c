@@ -99,26 +99,41 @@ static bool has_page(const struct audit *audit, uintptr_t address)
     return page != AUDIT_NO_PAGE && audit->pages.own[page];
 }
 
-// Whether the handler may read these bytes. If it may not, the call itself fails. The system reads
-// a mask, unless its address is 0, before it refuses to change signals in an unknown way. The
-// audit's own pages are readable, since a fault there opens them.
-static bool is_readable(const struct audit *audit, uintptr_t begin, uintptr_t bytes)
+// Whether the system can read the word, which has an address of at least its size. The system reads
+// a mask, unless its address is 0, before it refuses to change signals in an unknown way.
+static bool can_read(uintptr_t word)
 {
-    enum { WORD = 8 };
     const unsigned long unknown_way = ~0ul;
+    return audit_system(SYS_rt_sigprocmask, unknown_way, word, 0, sizeof(uint64_t)) != -EFAULT;
+}
+
+// A closed page of the audit's opens for the question. It may have no memory: a file may be shorter
+// than its mapping.
+static bool can_read_closed(struct audit *audit, uintptr_t word)
+{
+    struct audit_pages *pages = &audit->pages;
+    int before = pages->now[braid_audit_page_at(pages, word)];
+    bool can = braid_audit_pages_allow(pages, word, 1, before | PROT_READ) && can_read(word);
+    return braid_audit_pages_allow(pages, word, 1, before) && can;
+}
+
+// Whether the handler may read these bytes. If it may not, the call itself fails. It may read the
+// audit's closed pages, since a fault there opens them.
+static bool is_readable(struct audit *audit, uintptr_t begin, uintptr_t bytes)
+{
+    enum { WORD = sizeof(uint64_t) };
     if (begin < WORD || bytes > UINTPTR_MAX - begin)
         return false;
     for (uintptr_t word = begin / WORD * WORD; word < begin + bytes;
          word = (word / AUDIT_PAGE + 1) * AUDIT_PAGE) {
-        if (!has_page(audit, word) &&
-            audit_system(SYS_rt_sigprocmask, unknown_way, word, 0, WORD) == -EFAULT)
+        if (!can_read(word) && !(has_page(audit, word) && can_read_closed(audit, word)))
             return false;
     }
     return true;
 }
 
 // Where the list lies in a closed page, the node's faults tell of it.
-static bool lists_buffer(const struct audit *audit, const struct iovec *list, uintptr_t num)
+static bool lists_buffer(struct audit *audit, const struct iovec *list, uintptr_t num)
 {
     if (num > UIO_MAXIOV)
         num = UIO_MAXIOV;
@@ -131,7 +146,7 @@ static bool lists_buffer(const struct audit *audit, const struct iovec *list, ui
     return false;
 }
 
-static bool takes_list(const struct audit *audit, const struct audit_call *call,
+static bool takes_list(struct audit *audit, const struct audit_call *call,
                        const struct iovec **out_list, uintptr_t *out_num)
 {
     switch (call->number) {
@@ -260,7 +275,7 @@ static void open_pages(struct audit *audit, struct audit_call *call)
 // Some calls that make a child take a list instead of arguments. It may have more words than these,
 // which all systems with it know. NULL: this call takes no list, or it fails.
 enum { NUM_LISTED = 8 };
-static const uintptr_t *find_listed(const struct audit *audit, const struct audit_call *call)
+static const uintptr_t *find_listed(struct audit *audit, const struct audit_call *call)
 {
     const uintptr_t *list = (const uintptr_t *)call->args[0];
     bool is_list =
@@ -414,7 +429,7 @@ static bool makes_child(const struct audit_call *call)
 }
 
 // A child with the memory of its parent reads `back` there, before the parent's next call.
-static bool shares_memory(const struct audit *audit, const struct audit_call *call)
+static bool shares_memory(struct audit *audit, const struct audit_call *call)
 {
     enum { SHARES = 0x100, PARENT_WAITS = 0x4000 };
     const uintptr_t *list = find_listed(audit, call);
@@ -440,7 +455,7 @@ static void make_child(struct audit *audit, const struct audit_call *call, ucont
 }
 
 // No program can block the signals that an audit needs.
-static void let_through(const struct audit *audit, struct audit_call *call, ucontext_t *thread)
+static void let_through(struct audit *audit, struct audit_call *call, ucontext_t *thread)
 {
     if (call->number != SYS_rt_sigprocmask || call->args[0] == SIG_UNBLOCK ||
         !is_readable(audit, call->args[1], sizeof(call->mask)))

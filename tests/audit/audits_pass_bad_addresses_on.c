@@ -71,15 +71,9 @@ static void choose_calls(uintptr_t nothing, const struct msghdr *message)
     memcpy(bad.calls, calls, sizeof(calls));
 }
 
-static void bad_addresses_of_masks_and_lists(void **state)
+static void compare_errors(void)
 {
-    (void)state;
     int expected[NUM_CALLS], num_bad = 0;
-    char *pages = map_pages(2);
-    assert_int_equal(mprotect(pages + PAGE, PAGE, PROT_NONE), 0);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, bad.ends), 0);
-    struct msghdr message = { .msg_iov = (void *)(pages + PAGE), .msg_iovlen = 1 };
-    choose_calls((uintptr_t)pages + PAGE, &message);
     make_bad_calls(NULL);
     memcpy(expected, bad.errors, sizeof(expected));
     for (int i = 0; i < NUM_CALLS; i++)
@@ -89,8 +83,39 @@ static void bad_addresses_of_masks_and_lists(void **state)
         audited.graph, &(braid_host_call){ .call = make_bad_calls, .user = audited.words }, NULL));
     audit(audited.device, audited.graph, &audited.findings);
     assert_memory_equal(bad.errors, expected, sizeof(expected));
+}
+
+static void compare_calls(char *pages)
+{
+    struct msghdr message = { .msg_iov = (void *)(pages + PAGE), .msg_iovlen = 1 };
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, bad.ends), 0);
+    choose_calls((uintptr_t)pages + PAGE, &message);
+    compare_errors();
     close(bad.ends[0]), close(bad.ends[1]);
     munmap(pages, (size_t)2 * PAGE);
+}
+
+static void bad_addresses_of_masks_and_lists(void **state)
+{
+    (void)state;
+    char *pages = map_pages(2);
+    assert_int_equal(mprotect(pages + PAGE, PAGE, PROT_NONE), 0);
+    compare_calls(pages);
+}
+
+// The buffer's file has become shorter.
+static void bad_addresses_inside_a_buffer(void **state)
+{
+    (void)state;
+    braid_resource buffer;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_int_equal(ftruncate(fileno(file), PAGE), 0);
+    char *pages = mmap(NULL, (size_t)2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+    assert_true(pages != MAP_FAILED);
+    check_ok(braid_graph_add_buffer(audited.graph, "file", pages, (size_t)2 * PAGE, &buffer));
+    compare_calls(pages);
+    fclose(file);
 }
 
 int main(void)
@@ -101,6 +126,7 @@ int main(void)
 #endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bad_addresses_of_masks_and_lists, open_site, close_audited),
+        cmocka_unit_test_setup_teardown(bad_addresses_inside_a_buffer, open_site, close_audited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
