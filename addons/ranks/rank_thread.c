@@ -356,8 +356,6 @@ static struct rank_operation *take_all(braid_ranks *ranks)
 {
     rank_lock(ranks);
     struct rank_operation *all = ranks->begun;
-    if (all)
-        braid_own_threads_count_change();
     ranks->begun = NULL;
     struct rank_operation **end = &all;
     while (*end)
@@ -398,10 +396,13 @@ void braid_rank_fail(braid_ranks *ranks, const char *why, bool tell)
     if (ranks->failed)
         return;
     snprintf(ranks->why, sizeof(ranks->why), "%s", why);
+    bool has_begun = ranks->begun;
     struct rank_operation *all = take_all(ranks);
     abort_links(ranks);
     if (tell)
         tell_failure(ranks);
+    if (has_begun) // the engine may have moved their data meanwhile
+        braid_own_threads_count_change();
     while (all) {
         struct rank_operation *operation = all;
         all = operation->next;

@@ -3,7 +3,9 @@
 // and gives the lowest number that is free.
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/own_threads.h"
 #include "ranks/ranks.h"
 #include "support/check.h"
 
@@ -11,6 +13,7 @@ enum { MOST_NUMBERS = 16 };
 
 static struct rank_transfer begun[MOST_NUMBERS];
 static bool is_begun[MOST_NUMBERS], ends[MOST_NUMBERS];
+static uint32_t num_polls[2]; // with an operation of the program: while its thread says so, or not
 
 static bool begin(const struct rank_transfer *transfer, uint32_t *out_request, char *why,
                   size_t size)
@@ -27,9 +30,26 @@ static bool begin(const struct rank_transfer *transfer, uint32_t *out_request, c
     return true;
 }
 
+// Whether the calling thread says that it uses memory of the program.
+static bool says_so(void)
+{
+    uint32_t num_changes = 0;
+    return braid_own_threads_find(gettid(), &num_changes) && num_changes % 2;
+}
+
+static bool has_data(void)
+{
+    for (uint32_t i = 0; i < MOST_NUMBERS; i++)
+        if (is_begun[i] && begun[i].tag != RANK_TAG_NEWS)
+            return true;
+    return false;
+}
+
 static uint32_t poll_begun(struct rank_ended *out_ended, uint32_t most)
 {
     uint32_t num = 0;
+    if (has_data())
+        num_polls[says_so()]++;
     for (uint32_t i = 0; i < MOST_NUMBERS && num < most; i++) {
         if (!is_begun[i] || !ends[i])
             continue;
@@ -83,6 +103,41 @@ static void an_operation_ends_that_ends_together_with_a_question(void **state)
     memset(is_begun, 0, sizeof(is_begun));
 }
 
+static bool says_so_behind;
+
+static void *fail_behind_a_begin(void *user)
+{
+    braid_ranks *ranks = user;
+    bool moved;
+    (void)braid_rank_progress(ranks, &moved);
+    braid_rank_fail(ranks, "a message was lost", true);
+    says_so_behind = says_so();
+    return NULL;
+}
+
+// An audit counts a thread as idle that does not say so.
+static void a_failing_thread_says_that_it_uses_memory(void **state)
+{
+    (void)state;
+    struct own_thread thread;
+    braid_ranks *ranks = listen_to_news();
+    braid_communicator communicator = { .ranks = ranks, .num = 2 };
+    struct rank_operation operation = { .what.communicator = &communicator };
+    ranks->first = ranks->last = &operation;
+    memset(num_polls, 0, sizeof(num_polls));
+    assert_int_equal(braid_own_thread_start(&thread, "test", fail_behind_a_begin, ranks), 0);
+    braid_own_thread_join(&thread);
+    assert_int_equal(operation.state, RANK_ENDED);
+    assert_int_equal(num_polls[false], 0);
+    assert_true(num_polls[true] > 1);
+    assert_false(says_so_behind);
+    free(ranks->waiting);
+    free(ranks->answers);
+    free(ranks->told);
+    free(ranks);
+    memset(is_begun, 0, sizeof(is_begun));
+}
+
 // The engine may still send and receive news. A sanitizer sees it use memory that is free, and so
 // does the check of what is sent, if malloc overwrites such memory.
 static void a_failure_leaves_news_to_the_engine(void **state)
@@ -112,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_operation_ends_that_ends_together_with_a_question),
+        cmocka_unit_test(a_failing_thread_says_that_it_uses_memory),
         cmocka_unit_test(a_failure_leaves_news_to_the_engine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
