@@ -104,7 +104,7 @@ static braid_status rank_call_apart(braid_ranks *ranks,
                                     void (*call)(struct rank_apart *apart, void *user), void *user,
                                     bool *out_left)
 {
-    struct rank_apart *apart = calloc(1, sizeof(*apart));
+    struct rank_apart *apart = braid_allocate_pages(sizeof(*apart));
     *out_left = false;
     if (!apart)
         return braid_error_no_memory("a thread that connects a communicator");

@@ -209,7 +209,7 @@ braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **
                            had == braid_process_number()
                                ? "are open in this process"
                                : "were opened before a fork, by another process");
-    braid_ranks *ranks = calloc(1, sizeof(*ranks));
+    braid_ranks *ranks = braid_allocate_pages(sizeof(*ranks));
     if (!ranks) {
         atomic_store(&opener, 0);
         return braid_error_no_memory("ranks");

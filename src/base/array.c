@@ -55,3 +55,11 @@ void *braid_allocate_zeroed(size_t num, size_t bytes)
 {
     return calloc(num ? num : 1, bytes ? bytes : 1);
 }
+
+void *braid_allocate_pages(size_t bytes)
+{
+    enum { PAGE = 4096 };
+    bytes = (bytes + PAGE - 1) / PAGE * PAGE;
+    void *pages = aligned_alloc(PAGE, bytes);
+    return pages ? memset(pages, 0, bytes) : NULL;
+}

@@ -28,4 +28,8 @@ void braid_array_finish(struct array *array);
 // num * bytes of zeroed memory, overflow checked; a request for nothing still returns a pointer.
 void *braid_allocate_zeroed(size_t num, size_t bytes);
 
+// Zeroed memory in pages of its own, for locks where threads sleep: an audit closes the pages of
+// the program's buffers. free frees it.
+void *braid_allocate_pages(size_t bytes);
+
 #endif

@@ -6,9 +6,8 @@
 #include <semaphore.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/own_threads.h"
-
-enum { BLOCKER_BYTES = 4096 }; // a page
 
 struct blocker {
     struct blockers *blockers;
@@ -44,11 +43,10 @@ static void *thread_main(void *argument)
 // NULL: no memory, or the system has no thread.
 static struct blocker *create_blocker(struct blockers *blockers)
 {
-    // Not beside memory of the program, whose pages an audit closes: the thread sleeps there.
-    struct blocker *blocker = aligned_alloc(BLOCKER_BYTES, BLOCKER_BYTES);
+    struct blocker *blocker = braid_allocate_pages(sizeof(*blocker));
     if (!blocker)
         return NULL;
-    *blocker = (struct blocker){ .blockers = blockers };
+    blocker->blockers = blockers;
     sem_init(&blocker->wake, 0, 0);
     if (braid_own_thread_start(&blocker->thread, "braid-block", thread_main, blocker)) {
         sem_destroy(&blocker->wake);

@@ -114,6 +114,22 @@ static void test_an_idle_thread_is_not_told_of(void **state)
     check_audit(false);
 }
 
+// The thread sleeps in memory of the ranks, and a buffer ends right before that.
+static void test_a_thread_sleeps_beside_buffers(void **state)
+{
+    (void)state;
+    enum { BYTES = 16, NUM_NODES = 30 };
+    braid_resource beside;
+    skip_where_audits_tell_of_none();
+    find_thread();
+    check_ok(
+        braid_graph_add_buffer(audited.graph, "beside", (char *)ranks - 2 * BYTES, BYTES, &beside));
+    for (int i = 0; i < NUM_NODES; i++)
+        check_ok(braid_graph_add_host_call(audited.graph, &(braid_host_call){ .call = await_sleep },
+                                           NULL));
+    check_audit(false);
+}
+
 // One of each pair audits while its receive is pending. The other one sends once it has heard so.
 static void test_a_thread_with_a_pending_operation_is_told_of(void **state)
 {
@@ -149,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         AUDITED_TEST(test_an_idle_thread_is_not_told_of),
+        AUDITED_TEST(test_a_thread_sleeps_beside_buffers),
         AUDITED_TEST(test_a_thread_with_a_pending_operation_is_told_of),
     };
     return run_on_ranks(tests);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "backends/cpu/cpu.h"
+#include "base/array.h"
 #include "base/error.h"
 
 // ---- memory: host memory for both kinds, and memory that is freed in stream order ----
@@ -52,11 +53,7 @@ void braid_cpu_release(struct backend *base, braid_memory_kind kind, void *memor
 
 // ---- the device ----
 
-enum {
-    MAX_WORKERS = 1024,
-    // No buffer shares the pages of the locks: threads sleep there while an audit closes its pages.
-    PAGE_BYTES = 4096,
-};
+enum { MAX_WORKERS = 1024 };
 
 static uint32_t num_cores(void)
 {
@@ -210,11 +207,9 @@ static braid_status open_backend(const struct backend_driver *driver,
     if (num_workers > MAX_WORKERS)
         return braid_error_invalid("cpu: %u workers, more than the %d allowed", num_workers,
                                    MAX_WORKERS);
-    size_t bytes = (sizeof(struct cpu_backend) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    struct cpu_backend *backend = aligned_alloc(PAGE_BYTES, bytes);
+    struct cpu_backend *backend = braid_allocate_pages(sizeof(*backend));
     if (!backend)
         return braid_error_no_memory("the cpu backend");
-    memset(backend, 0, bytes);
     backend->base.ops = &cpu_ops;
     backend->num_workers = num_workers;
     read_cpu_name(backend->name, sizeof(backend->name));
