@@ -75,7 +75,8 @@ int main(int argc, char **argv)
         braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 }, &device));
     CHECK(
         braid_memory_allocate(device, BRAID_MEMORY_HOST, sizeof(float[NUM_FILTERS][NUM]), &memory));
-    CHECK(braid_stream_fill(device, NULL, memory, 0, 4, NUM_FILTERS * NUM));
+    CHECK(braid_stream_fill(braid_device_get_default_stream(device), memory, 0, 4,
+                            NUM_FILTERS * NUM));
     braid_graph *graph = make_graph(memory);
 
     CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .frames_kept = 16 }, &exec));

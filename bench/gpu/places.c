@@ -168,8 +168,8 @@ static float element(const struct world *world, uint64_t row, uint64_t column)
 
 static void copy(const struct world *world, void *to, const void *from)
 {
-    must(braid_stream_copy(world->devices[0], world->stream, to, from, world_tile_bytes(world)));
-    must(braid_stream_wait(world->devices[0], world->stream));
+    must(braid_stream_copy(world->stream, to, from, world_tile_bytes(world)));
+    must(braid_stream_wait(world->stream));
 }
 
 static void fill(const struct world *world, const struct matrix *matrix, float *staged)

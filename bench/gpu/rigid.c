@@ -199,7 +199,7 @@ static void run_braid(braid_device *device, float *state, braid_exec_options opt
             }
             must(braid_exec_launch(exec, stream));
         }
-        must(braid_stream_wait(device, stream));
+        must(braid_stream_wait(stream));
         step_us[run] = (now_us() - start) / NUM_STEPS;
     }
     print_rate(name, step_us);
@@ -228,7 +228,7 @@ static void run_many(braid_device *device, float *state, braid_islands islands, 
             const braid_parameter_rows values = { all, rows, at_once };
             must(braid_exec_launch_many(exec, stream, at_once, &values, 1));
         }
-        must(braid_stream_wait(device, stream));
+        must(braid_stream_wait(stream));
         step_us[run] = (now_us() - start) / NUM_STEPS;
     }
     snprintf(name, sizeof(name), "Braid, %s, %u steps by one call",

@@ -188,8 +188,9 @@ static braid_arg arg_of(const struct problem *problem, int what)
 
 static void put(braid_device *device, const struct problem *problem, int buffer, const void *from)
 {
-    must(braid_stream_copy(device, NULL, problem->memory[buffer], from, problem->bytes[buffer]));
-    must(braid_stream_wait(device, NULL));
+    must(braid_stream_copy(braid_device_get_default_stream(device), problem->memory[buffer], from,
+                           problem->bytes[buffer]));
+    must(braid_stream_wait(braid_device_get_default_stream(device)));
 }
 
 static void *allocate(uint64_t bytes)

@@ -115,7 +115,7 @@ static void wait_for_planned(void *user)
 {
     const struct planned *planned = user;
     if (planned->stream)
-        must(braid_stream_wait(planned->device, planned->stream));
+        must(braid_stream_wait(planned->stream));
     else
         must(braid_exec_wait(planned->exec));
 }

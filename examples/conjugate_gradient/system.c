@@ -72,11 +72,13 @@ void make_exec(struct system *system, bool loops)
 
 void put(const struct system *system, int buffer, const void *from)
 {
-    CHECK(braid_stream_copy(system->device, NULL, system->buffers[buffer], from, bytes_of(buffer)));
+    CHECK(braid_stream_copy(braid_device_get_default_stream(system->device),
+                            system->buffers[buffer], from, bytes_of(buffer)));
 }
 
 void get(const struct system *system, int buffer, void *to)
 {
-    CHECK(braid_stream_copy(system->device, NULL, to, system->buffers[buffer], bytes_of(buffer)));
-    CHECK(braid_stream_wait(system->device, NULL));
+    CHECK(braid_stream_copy(braid_device_get_default_stream(system->device), to,
+                            system->buffers[buffer], bytes_of(buffer)));
+    CHECK(braid_stream_wait(braid_device_get_default_stream(system->device)));
 }

@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-// An opened backend and ordinal. Objects made from a device must be destroyed before it is closed.
-// docs/book/reliability.md tells how calls with a closed device, or in a child made by fork, fail.
+// An opened backend and ordinal. docs/book/reliability.md tells how calls with a closed device, or
+// in a child made by fork, fail.
 typedef struct braid_device braid_device;
 
 // Whether this process can use a backend.
@@ -56,7 +56,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_opt
 
 // Opens a group: a device that stands for 1 to 64 devices of one backend, its members
 // (docs/places.md). No member is a group. Member i is place i (BRAID_PLACE(i)). braid_exec_create,
-// braid_device_get_info and braid_device_close take a group; all other calls refuse it by name. A
+// braid_device_close and braid_device_get_* take a group; all other calls refuse it by name. A
 // device may be a member several times; on the CPU all members are the same device.
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *const *members,
                                                                 size_t num_members,

@@ -77,13 +77,13 @@ class Memory(Owned):
         with self._owner:
             device, stream = self._device.pointer_for_children, self._stream
             try:
-                queue_copy(device, stream, to, source)
+                queue_copy(stream, to, source)
                 check(wait_for_stream(device, stream))
             except KeyboardInterrupt:  # the copy goes on, and needs both
-                if queue_call(device, stream, lambda: (to, source), Failures()):
-                    lib.braid_stream_wait(device, stream)
+                if queue_call(stream, lambda: (to, source), Failures()):
+                    lib.braid_stream_wait(stream)
                 raise
 
     @property
     def _stream(self) -> Any:
-        return ffi.NULL
+        return lib.braid_device_get_default_stream(self._device.pointer_for_children)

@@ -249,7 +249,7 @@ static void keep_company(unsigned num_processes)
                            : braid_exec_launch(execs[i], streams[i]));
     }
     for (int i = 0; i < 3; i++)
-        check_ok(braid_stream_wait(device, streams[i]));
+        check_ok(braid_stream_wait(streams[i]));
     for (int i = 0; i < 3 * FRAMES * CHAIN; i++)
         expected = expected * 3 + 1;
     for (uint32_t i = 0; i < 2 * lanes; i++)

@@ -54,8 +54,9 @@ static void *allocate(struct making *making, int i, float first)
         values[k] = first + (float)k;
     check_ok(braid_memory_allocate(making->device, BRAID_MEMORY_DEVICE, sizeof(values),
                                    &making->memory[i]));
-    check_ok(braid_stream_copy(making->device, NULL, making->memory[i], values, sizeof(values)));
-    check_ok(braid_stream_wait(making->device, NULL));
+    check_ok(braid_stream_copy(braid_device_get_default_stream(making->device), making->memory[i],
+                               values, sizeof(values)));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(making->device)));
     return making->memory[i];
 }
 

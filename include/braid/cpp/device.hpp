@@ -135,6 +135,11 @@ template <class Errors> class basic_device
             status, [&] { return basic_memory<T>(get(), kind, static_cast<T *>(memory), size); });
     }
 
+    braid_stream *default_stream() const noexcept
+    {
+        return braid_device_get_default_stream(get());
+    }
+
     braid_device *get() const noexcept
     {
         return device_.get();
@@ -161,19 +166,17 @@ template <class Errors> class basic_stream
         braid_stream *stream = nullptr;
         const braid_stream_options options = { priority };
         braid_status status = braid_stream_create(device, &options, &stream);
-        return Errors::template from<basic_stream>(status,
-                                                   [&] { return basic_stream(device, stream); });
+        return Errors::template from<basic_stream>(status, [&] { return basic_stream(stream); });
     }
     static result<basic_stream> wrap(braid_device *device, void *handle)
     {
         braid_stream *stream = nullptr;
         braid_status status = braid_stream_wrap(device, handle, &stream);
-        return Errors::template from<basic_stream>(status,
-                                                   [&] { return basic_stream(device, stream); });
+        return Errors::template from<basic_stream>(status, [&] { return basic_stream(stream); });
     }
     result<void> wait() const
     {
-        return Errors::template from<void>(braid_stream_wait(device_, get()), [] {});
+        return Errors::template from<void>(braid_stream_wait(get()), [] {});
     }
     result<void> follow(braid_event *event) const
     {
@@ -182,13 +185,13 @@ template <class Errors> class basic_stream
     template <class T>
     result<void> copy(T *to, const std::remove_const_t<T> *from, std::size_t size) const
     {
-        return Errors::template from<void>(
-            braid_stream_copy(device_, get(), to, from, size * sizeof(T)), [] {});
+        return Errors::template from<void>(braid_stream_copy(get(), to, from, size * sizeof(T)),
+                                           [] {});
     }
     template <class T> result<void> fill(T *to, T value, std::size_t size) const
     {
         braid_status status =
-            braid_stream_fill(device_, get(), to, detail::fill_bits(value), sizeof(T), size);
+            braid_stream_fill(get(), to, detail::fill_bits(value), sizeof(T), size);
         return Errors::template from<void>(status, [] {});
     }
     // The captures live until the call. It must not call Braid.
@@ -197,7 +200,7 @@ template <class Errors> class basic_stream
         static_assert(std::is_invocable_v<Call &>, "a host call takes no arguments");
         auto kept = std::make_unique<Call>(std::move(call));
         braid_status status = braid_stream_host_call(
-            device_, get(),
+            get(),
             [](void *user) noexcept { (*std::unique_ptr<Call>(static_cast<Call *>(user)))(); },
             kept.get());
         if (!status)
@@ -207,11 +210,11 @@ template <class Errors> class basic_stream
     // Whether all work queued so far has ended.
     result<bool> done() const
     {
-        return detail::ready<Errors>(braid_stream_query(device_, get()));
+        return detail::ready<Errors>(braid_stream_query(get()));
     }
     void *handle() const
     {
-        return braid_stream_get_handle(device_, get());
+        return braid_stream_get_handle(get());
     }
 
     braid_stream *get() const noexcept
@@ -224,11 +227,9 @@ template <class Errors> class basic_stream
     }
 
   private:
-    basic_stream(braid_device *device, braid_stream *stream) noexcept
-        : device_(device), stream_(stream)
+    explicit basic_stream(braid_stream *stream) noexcept : stream_(stream)
     {
     }
-    braid_device *device_;
     detail::owned<braid_stream, braid_stream_destroy> stream_;
 };
 
