@@ -155,7 +155,7 @@ static void finish(struct tuned_graph *made)
         made->finish(made);
     else
         braid_graph_destroy(made->graph);
-    braid_memory_free(made->memory.device, BRAID_MEMORY_DEVICE, made->memory.at);
+    braid_memory_free(made->memory.device, made->memory.at);
     free(made->memory.mirror);
 }
 

@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     braid_schedule_destroy(planned);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
-    braid_memory_free(device, BRAID_MEMORY_HOST, memory);
+    braid_memory_free(device, memory);
     braid_device_close(device);
     return info.num_guessed == 0 && info.work_ns > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -65,8 +65,8 @@ int main(int argc, char **argv)
     braid_stream_destroy(left);
     braid_stream_destroy(right);
     braid_stream_destroy(both);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, numbers);
-    braid_memory_free(device, BRAID_MEMORY_HOST, copy);
+    braid_memory_free(device, numbers);
+    braid_memory_free(device, copy);
     braid_device_close(device);
     return EXIT_SUCCESS;
 }

@@ -173,9 +173,9 @@ int main(void)
         }
     }
     printf("summary: an audit takes at most %.2f times the frame\n", most);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory.to);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory.from);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, others);
+    braid_memory_free(device, memory.to);
+    braid_memory_free(device, memory.from);
+    braid_memory_free(device, others);
     must(braid_device_close(device));
     return 0;
 }

@@ -140,7 +140,7 @@ void places_by_hand_close(struct places_by_hand *hand)
     for (uint32_t i = 0; i < world->num_tiles; i++) {
         for (uint32_t j = 0; j <= i; j++) {
             uint32_t t = cholesky_tile(i, j), place = hand->matrix->places[t];
-            braid_memory_free(world->devices[1 - place], BRAID_MEMORY_DEVICE, hand->copies[t]);
+            braid_memory_free(world->devices[1 - place], hand->copies[t]);
             braid_event_destroy(hand->done[t]);
             braid_event_destroy(hand->arrived[t]);
         }

@@ -436,7 +436,7 @@ static void measure_problem(braid_device *device, const struct hand *hand,
         hand_free_graph(&from_host[i]->body);
     }
     for (int i = 0; i < NUM_BUFFERS; i++)
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, problem.memory[i]);
+        braid_memory_free(device, problem.memory[i]);
 }
 
 int main(void)

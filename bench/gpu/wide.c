@@ -212,9 +212,9 @@ int main(void)
         "programmatic | early starts | prefetches |\n|---|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < num; i++)
         measure_chain(device, &driver, &chains[i], &memory);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory.weights);
+    braid_memory_free(device, memory.weights);
     for (int i = 0; i < 2; i++)
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, memory.vectors[i]);
+        braid_memory_free(device, memory.vectors[i]);
     close_driver(&driver);
     braid_device_close(device);
     return 0;

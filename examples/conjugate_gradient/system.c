@@ -23,7 +23,7 @@ void allocate_buffers(struct system *system)
 void free_buffers(struct system *system)
 {
     for (int i = 0; i < NUM_BUFFERS; i++)
-        braid_memory_free(system->device, BRAID_MEMORY_DEVICE, system->buffers[i]);
+        braid_memory_free(system->device, system->buffers[i]);
 }
 
 #define ADD(which, grid_x, threads, ...)                                                           \

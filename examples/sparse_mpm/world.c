@@ -115,8 +115,7 @@ void mpm_world_init_split(struct mpm_world *world, braid_device *const *devices,
 void mpm_world_finish(struct mpm_world *world)
 {
     for (uint32_t i = 0; i < world->num_memories; i++)
-        braid_memory_free(world->memories[i].device, BRAID_MEMORY_DEVICE,
-                          world->memories[i].memory);
+        braid_memory_free(world->memories[i].device, world->memories[i].memory);
 }
 
 // Copies device memory to new host memory.

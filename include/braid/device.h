@@ -104,8 +104,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_memory_allocate(braid_device *devi
                                                               uint64_t bytes, void **out_memory);
 
 // Frees memory of braid_memory_allocate, which no work may use any more. It may wait for other work
-// on the device.
-BRAID_API void braid_memory_free(braid_device *device, braid_memory_kind kind, void *memory);
+// on the device. Unknown memory stays, and the log names it.
+BRAID_API void braid_memory_free(braid_device *device, void *memory);
 
 #ifdef __cplusplus
 }

@@ -26,7 +26,7 @@ class Memory(Owned):
             check(lib.braid_memory_allocate(pointer, kind, nbytes, out))
 
         def free(memory: Any, device: Owner = device._owner) -> None:
-            lib.braid_memory_free(device.pointer_for_children, kind, memory)
+            lib.braid_memory_free(device.pointer_for_children, memory)
 
         self._hold(device._owner, nbytes, device.backend != "cpu" and not host,
                    Owner("memory", out[0], free, parent=device._owner))

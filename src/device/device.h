@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/failure.h"
+#include "base/pointer_map.h"
 #include "base/process.h"
 #include "device/backend.h"
 
@@ -52,6 +53,7 @@ struct braid_device {
     uint64_t num_links;         // guarded by lock: communicators of ranks
     uint64_t num_execs; // guarded by lock; what the program holds besides streams and events
     uint64_t num_allocations;
+    struct pointer_map allocations; // guarded by lock; the braid_memory_kind of each
     uint64_t num_groups;
     braid_cost_model costs[3]; // by braid_exec_mode; guarded by lock until `has_costs`
     bool has_costs;            // guarded by lock: since then they stay

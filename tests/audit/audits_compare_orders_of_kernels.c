@@ -161,7 +161,7 @@ static void large_buffers_are_compared_to_their_last_byte(void **state)
     check_ok(braid_stream_wait(braid_device_get_default_stream(audited.device)));
     const uint32_t left[] = { 7, 0x02020202, 0x02020202, 8 };
     assert_memory_equal(audited.words, left, sizeof(left));
-    braid_memory_free(audited.device, BRAID_MEMORY_DEVICE, memory);
+    braid_memory_free(audited.device, memory);
 }
 
 int main(void)

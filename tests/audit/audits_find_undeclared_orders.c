@@ -360,8 +360,8 @@ static void each_missing_order_is_named(void **state)
         .memory = (uint32_t *)(((uintptr_t)memory + PAGE - 1) / PAGE * PAGE), // a page of its own
     };
     audit_plans(plan);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory);
-    braid_memory_free(device, BRAID_MEMORY_HOST, plan);
+    braid_memory_free(device, memory);
+    braid_memory_free(device, plan);
     check_ok(braid_device_close(device));
 }
 

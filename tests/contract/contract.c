@@ -156,8 +156,8 @@ int contract_tear_down_group(void **state)
     for (uint32_t i = 0; i < contract_max_places; i++)
         braid_exec_destroy(contract->keepers[i]);
     braid_stream_destroy(contract->copies);
-    braid_memory_free(contract->device, BRAID_MEMORY_HOST, contract->staging);
-    braid_memory_free(contract->device, BRAID_MEMORY_HOST, contract->gate_words);
+    braid_memory_free(contract->device, contract->staging);
+    braid_memory_free(contract->device, contract->gate_words);
     braid_device_close(contract->group);
     for (uint32_t i = 0; i < contract_max_places; i++)
         braid_device_close(contract->others[i]);
@@ -182,8 +182,7 @@ int contract_tear_down(void **state)
     for (size_t i = 0; i < contract->num_graphs; i++)
         braid_graph_destroy(contract->graphs[i]);
     for (size_t i = 0; i < contract->num_memories; i++)
-        braid_memory_free(contract->device, contract->memories[i].kind,
-                          contract->memories[i].memory);
+        braid_memory_free(contract->device, contract->memories[i].memory);
     contract->num_gates = contract->num_execs = contract->num_streams = 0;
     contract->num_events = contract->num_graphs = contract->num_memories = 0;
     return 0;

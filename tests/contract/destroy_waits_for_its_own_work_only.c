@@ -205,7 +205,7 @@ static void closing_a_device_with_nothing_on_it_leaves_others_alone(void **state
     check_ok(braid_memory_allocate(other, BRAID_MEMORY_DEVICE, 64, &memory));
     check_ok(braid_stream_fill(braid_device_get_default_stream(other), memory, 1, 4, 16));
     check_ok(braid_stream_wait(braid_device_get_default_stream(other)));
-    braid_memory_free(other, BRAID_MEMORY_DEVICE, memory);
+    braid_memory_free(other, memory);
     braid_device_close(other);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));

@@ -123,8 +123,8 @@ static struct report use_everything(struct job *job)
     if (!report.status)
         report = use_stream(device, stream, data, host);
     braid_stream_destroy(stream);
-    braid_memory_free(device, BRAID_MEMORY_HOST, host);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, data);
+    braid_memory_free(device, host);
+    braid_memory_free(device, data);
     braid_device_close(device);
     return report;
 }

@@ -18,9 +18,9 @@ static void both_kinds_of_memory_are_aligned(void **state)
             check_ok(
                 braid_memory_allocate(contract->device, (braid_memory_kind)kind, bytes, &memory));
             assert_int_equal((uintptr_t)memory % 256, 0);
-            braid_memory_free(contract->device, (braid_memory_kind)kind, memory);
+            braid_memory_free(contract->device, memory);
         }
-    braid_memory_free(contract->device, BRAID_MEMORY_DEVICE, NULL);
+    braid_memory_free(contract->device, NULL);
 }
 
 static void impossible_allocations_are_refused(void **state)
@@ -42,7 +42,7 @@ static void impossible_allocations_are_refused(void **state)
                 BRAID_NO_MEMORY, "");
     assert_ptr_equal(memory, contract);
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 64, &memory)); // and goes on
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory);
+    braid_memory_free(device, memory);
 }
 
 static void write_pattern(unsigned char *bytes, uint32_t seed)

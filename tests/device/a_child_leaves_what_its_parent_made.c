@@ -65,7 +65,7 @@ static void destroy_all(void)
     braid_exec_destroy(all.exec);
     braid_stream_destroy(all.stream);
     braid_event_destroy(all.event);
-    braid_memory_free(all.device, BRAID_MEMORY_HOST, all.memory);
+    braid_memory_free(all.device, all.memory);
     braid_graph_destroy(all.graph);
     if (braid_device_close(all.group) || braid_device_close(all.device))
         abort();

@@ -56,7 +56,7 @@ static void all_that_is_left_is_counted(void **state)
     assert_non_null(strstr(logged, "2 execs"));
     braid_exec_destroy(execs[0]);
     check_fails(braid_device_close(device), BRAID_BUSY, "1 exec, 1 stream, 3 events, 1 allocation");
-    braid_memory_free(device, BRAID_MEMORY_HOST, memory);
+    braid_memory_free(device, memory);
     for (int i = 0; i < 3; i++)
         braid_event_destroy(events[i]);
     braid_stream_destroy(stream);

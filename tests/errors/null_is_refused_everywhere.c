@@ -67,8 +67,8 @@ static void devices_refuse_null(void **state)
     refuses(braid_device_open(NULL, NULL), "out_device");
     refuses(braid_memory_allocate(NULL, BRAID_MEMORY_HOST, 1, &memory), "device");
     refuses(braid_memory_allocate(all->device, BRAID_MEMORY_HOST, 1, NULL), "out_memory");
-    braid_memory_free(NULL, BRAID_MEMORY_HOST, &memory);
-    braid_memory_free(all->device, BRAID_MEMORY_HOST, NULL);
+    braid_memory_free(NULL, &memory);
+    braid_memory_free(all->device, NULL);
     braid_device_close(NULL);
 }
 

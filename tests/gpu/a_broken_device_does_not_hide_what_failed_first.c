@@ -170,7 +170,7 @@ static void break_the_second(braid_exec_mode mode)
     destroy_now(exec);
     braid_device_close(group);
     for (uint32_t i = 0; i < 2; i++) {
-        braid_memory_free(devices[i], BRAID_MEMORY_DEVICE, words[i]);
+        braid_memory_free(devices[i], words[i]);
         check_ok(braid_device_close(devices[i]));
     }
     check_nothing_is_left();

@@ -51,7 +51,7 @@ static inline int setup(void **state)
 static inline void close_world(const struct world *world)
 {
     braid_graph_destroy(world->graph);
-    braid_memory_free(world->device, BRAID_MEMORY_DEVICE, world->memory - AROUND);
+    braid_memory_free(world->device, world->memory - AROUND);
     check_ok(braid_device_close(world->device));
 }
 

@@ -131,8 +131,8 @@ braid_status close_world(struct world *world)
     braid_event_destroy(world->end);
     braid_stream_destroy(world->wrapped);
     braid_stream_destroy(world->stream);
-    braid_memory_free(world->device, BRAID_MEMORY_DEVICE, world->words);
-    braid_memory_free(world->device, BRAID_MEMORY_HOST, world->read);
+    braid_memory_free(world->device, world->words);
+    braid_memory_free(world->device, world->read);
     return braid_device_close(world->device);
 }
 
@@ -156,7 +156,7 @@ static braid_status make_memory(struct world *world, braid_memory_kind kind)
 {
     uint32_t *words = NULL;
     braid_status status = allocate(world, kind, &words);
-    braid_memory_free(world->device, kind, words);
+    braid_memory_free(world->device, words);
     return status;
 }
 

@@ -61,8 +61,8 @@ static void check_branch(int version, braid_exec_mode mode, long num_nodes)
         assert_int_equal(((const uint32_t *)read)[SECOND], !condition);
         destroy_now(exec);
     }
-    braid_memory_free(device, BRAID_MEMORY_HOST, read);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, words);
+    braid_memory_free(device, read);
+    braid_memory_free(device, words);
     finish_standin();
 }
 

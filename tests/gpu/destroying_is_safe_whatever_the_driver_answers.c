@@ -272,12 +272,12 @@ static void memory_events_and_modules(void **state)
     fail_calls("cuCtxGetCurrent:1=999");
     braid_event_destroy(event);
     fail_calls("cuCtxGetCurrent:1=999");
-    braid_memory_free(frame.device, BRAID_MEMORY_HOST, frame.read);
+    braid_memory_free(frame.device, frame.read);
     frame.read = NULL;
     destroy_exec(&frame, NULL);
     braid_stream_destroy(frame.stream);
     frame.stream = NULL;
-    braid_memory_free(frame.device, BRAID_MEMORY_DEVICE, frame.words);
+    braid_memory_free(frame.device, frame.words);
     fail_calls("cuCtxGetCurrent:1=999");
     braid_device_close(frame.device);
     fail_calls(NULL);
@@ -402,8 +402,8 @@ static void a_device_that_answers_nothing(void **state)
     logged[0] = '\0';
     braid_exec_destroy(frame.exec);
     braid_stream_destroy(frame.stream);
-    braid_memory_free(frame.device, BRAID_MEMORY_HOST, frame.read);
-    braid_memory_free(frame.device, BRAID_MEMORY_DEVICE, frame.words);
+    braid_memory_free(frame.device, frame.read);
+    braid_memory_free(frame.device, frame.words);
     check_ok(braid_device_close(frame.device));
     assert_string_equal(logged, "");
     standin_forget_faults();

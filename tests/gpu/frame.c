@@ -225,8 +225,8 @@ void frame_finish(struct frame *frame)
     braid_exec_destroy(frame->exec);
     braid_stream_destroy(frame->stream);
     if (frame->device) {
-        braid_memory_free(frame->device, BRAID_MEMORY_HOST, frame->read);
-        braid_memory_free(frame->device, BRAID_MEMORY_DEVICE, frame->words);
+        braid_memory_free(frame->device, frame->read);
+        braid_memory_free(frame->device, frame->words);
     }
     braid_device_close(frame->device);
     *frame = (struct frame){ 0 };

@@ -91,7 +91,7 @@ static void close_work(struct work *work)
     braid_stream_destroy(work->stream);
     for (int lane = 0; lane < LANES; lane++)
         for (int i = 0; i < VECTORS; i++)
-            braid_memory_free(work->device, BRAID_MEMORY_DEVICE, work->vectors[lane][i]);
+            braid_memory_free(work->device, work->vectors[lane][i]);
     check_ok(braid_device_close(work->device));
 }
 

@@ -211,8 +211,8 @@ void life_live_on_two(struct life *life)
     life_before_destroying(life);
     braid_exec_destroy(pair.exec);
     braid_stream_destroy(pair.stream);
-    braid_memory_free(pair.devices[0], BRAID_MEMORY_DEVICE, pair.words[0]);
-    braid_memory_free(pair.devices[1], BRAID_MEMORY_DEVICE, pair.words[1]);
+    braid_memory_free(pair.devices[0], pair.words[0]);
+    braid_memory_free(pair.devices[1], pair.words[1]);
     braid_device_close(pair.group);
     (void)braid_device_close(pair.devices[0]);
     (void)braid_device_close(pair.devices[1]);

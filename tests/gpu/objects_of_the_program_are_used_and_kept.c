@@ -98,7 +98,7 @@ static void wrapped_streams_order_work_and_stay(void **state)
     braid_event_destroy(event);
     braid_stream_destroy(ours);
     braid_stream_destroy(theirs);
-    braid_memory_free(device, BRAID_MEMORY_HOST, host);
+    braid_memory_free(device, host);
     destroy_now(words);
     braid_device_close(device);
     end_program(&program);

@@ -92,7 +92,7 @@ static void run(braid_exec_mode mode)
     assert_true(begun[URGENT] < begun[WIDE]);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, latest);
+    braid_memory_free(device, latest);
     check_ok(braid_device_close(device));
 }
 

@@ -215,7 +215,7 @@ uint64_t capture_bodies(const char *backend, braid_exec_mode mode, bool is_race,
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     for (int i = 0; i < 5; i++)
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, memory[i]);
+        braid_memory_free(device, memory[i]);
     check_ok(braid_device_close(device));
     return bytes;
 }

@@ -233,7 +233,7 @@ uint64_t capture_frame(const char *backend, bool is_race, const char *path)
     assert_int_equal(stated, written);
     braid_exec_destroy(exec);
     for (int i = 0; i < 4; i++)
-        braid_memory_free(making.device, BRAID_MEMORY_DEVICE, making.memory[i]);
+        braid_memory_free(making.device, making.memory[i]);
     check_ok(braid_device_close(making.device));
     return written;
 }

@@ -19,7 +19,7 @@ enum exit_status frame_memory_create(braid_device *device, uint32_t num_nodes,
     if (braid_memory_allocate(device, BRAID_MEMORY_DEVICE, memory.bytes, &on_device) != BRAID_OK)
         return fail_in_library();
     if (braid_memory_allocate(device, BRAID_MEMORY_HOST, memory.bytes, &on_host) != BRAID_OK) {
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, on_device);
+        braid_memory_free(device, on_device);
         return fail_in_library();
     }
     memory.on_device = on_device;
@@ -50,10 +50,10 @@ enum exit_status frame_memory_add_buffers(struct frame_memory *memory, const str
 void frame_memory_destroy(struct frame_memory *memory)
 {
     for (uint32_t i = 0; i < memory->num_buffers; i++)
-        braid_memory_free(memory->device, BRAID_MEMORY_DEVICE, memory->buffers[i]);
+        braid_memory_free(memory->device, memory->buffers[i]);
     free(memory->buffers);
-    braid_memory_free(memory->device, BRAID_MEMORY_DEVICE, memory->on_device);
-    braid_memory_free(memory->device, BRAID_MEMORY_HOST, memory->on_host);
+    braid_memory_free(memory->device, memory->on_device);
+    braid_memory_free(memory->device, memory->on_host);
 }
 
 braid_status frame_add_node(braid_graph *graph, const struct dot_node *node,

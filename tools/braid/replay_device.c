@@ -116,7 +116,7 @@ void replay_device_close(struct replay_device *device)
     braid_graph_destroy(device->graph);
     for (uint32_t i = 0; device->memory && i < device->replay.file->num_resources; i++) {
         if (!device->replay.file->resources[i].is_glued)
-            braid_memory_free(device->device, BRAID_MEMORY_DEVICE, device->memory[i]);
+            braid_memory_free(device->device, device->memory[i]);
     }
     free(device->memory);
     if (device->device)

@@ -27,12 +27,12 @@ template <class T> class basic_memory
 
   public:
     basic_memory() = default;
-    basic_memory(braid_device *device, braid_memory_kind kind, T *data, std::size_t size) noexcept
-        : device_(device), kind_(kind), data_(data), size_(size)
+    basic_memory(braid_device *device, T *data, std::size_t size) noexcept
+        : device_(device), data_(data), size_(size)
     {
     }
     basic_memory(basic_memory &&other) noexcept
-        : device_(other.device_), kind_(other.kind_), data_(std::exchange(other.data_, nullptr)),
+        : device_(other.device_), data_(std::exchange(other.data_, nullptr)),
           size_(std::exchange(other.size_, 0))
     {
     }
@@ -40,7 +40,6 @@ template <class T> class basic_memory
     {
         basic_memory moved(std::move(other));
         std::swap(device_, moved.device_);
-        std::swap(kind_, moved.kind_);
         std::swap(data_, moved.data_);
         std::swap(size_, moved.size_);
         return *this;
@@ -48,7 +47,7 @@ template <class T> class basic_memory
     ~basic_memory()
     {
         if (data_)
-            braid_memory_free(device_, kind_, data_);
+            braid_memory_free(device_, data_);
     }
 
     T *data() const noexcept
@@ -74,7 +73,6 @@ template <class T> class basic_memory
 
   private:
     braid_device *device_ = nullptr;
-    braid_memory_kind kind_ = BRAID_MEMORY_DEVICE;
     T *data_ = nullptr;
     std::size_t size_ = 0;
 };
@@ -132,7 +130,7 @@ template <class Errors> class basic_device
         std::uint64_t bytes = size > SIZE_MAX / sizeof(T) ? UINT64_MAX : size * sizeof(T);
         braid_status status = braid_memory_allocate(get(), kind, bytes, &memory);
         return Errors::template from<basic_memory<T>>(
-            status, [&] { return basic_memory<T>(get(), kind, static_cast<T *>(memory), size); });
+            status, [&] { return basic_memory<T>(get(), static_cast<T *>(memory), size); });
     }
 
     braid_stream *default_stream() const noexcept
