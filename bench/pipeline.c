@@ -146,8 +146,8 @@ static void close_braid(struct with_braid *braid)
     braid_exec_destroy(braid->exec);
     braid_stream_destroy(braid->stream);
     braid_graph_destroy(braid->graph);
-    braid_memory_free(braid->device, BRAID_MEMORY_HOST, braid->in);
-    braid_memory_free(braid->device, BRAID_MEMORY_HOST, braid->out);
+    braid_memory_free(braid->device, braid->in);
+    braid_memory_free(braid->device, braid->out);
     CHECK(braid_device_close(braid->device));
 }
 

@@ -51,14 +51,16 @@ double *tuned_mirror(const struct tuned_memory *memory, const double *at)
 
 void tuned_upload(const struct tuned_memory *memory)
 {
-    tuned_check(braid_stream_copy(memory->device, NULL, memory->at, memory->mirror, memory->bytes));
-    tuned_check(braid_stream_wait(memory->device, NULL));
+    tuned_check(braid_stream_copy(braid_device_get_default_stream(memory->device), memory->at,
+                                  memory->mirror, memory->bytes));
+    tuned_check(braid_stream_wait(braid_device_get_default_stream(memory->device)));
 }
 
 void tuned_download(const struct tuned_memory *memory)
 {
-    tuned_check(braid_stream_copy(memory->device, NULL, memory->mirror, memory->at, memory->bytes));
-    tuned_check(braid_stream_wait(memory->device, NULL));
+    tuned_check(braid_stream_copy(braid_device_get_default_stream(memory->device), memory->mirror,
+                                  memory->at, memory->bytes));
+    tuned_check(braid_stream_wait(braid_device_get_default_stream(memory->device)));
 }
 
 void tuned_multiply(const struct tuned_product *p)
@@ -152,7 +154,7 @@ static void finish(struct tuned_graph *made)
         made->finish(made);
     else
         braid_graph_destroy(made->graph);
-    braid_memory_free(made->memory.device, BRAID_MEMORY_DEVICE, made->memory.at);
+    braid_memory_free(made->memory.device, made->memory.at);
     free(made->memory.mirror);
 }
 

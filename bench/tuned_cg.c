@@ -30,7 +30,7 @@ static void fill_start(const struct system *start)
     put(start, RESIDUAL, right);
     put(start, DIRECTION, right);
     put(start, SCALARS, &scalars);
-    tuned_check(braid_stream_wait(start->device, NULL));
+    tuned_check(braid_stream_wait(braid_device_get_default_stream(start->device)));
 }
 
 static void add_start(braid_graph *graph, const struct system *start, const struct system *system,

@@ -10,9 +10,9 @@ static void free_memory(struct tuned_graph *graph)
 {
     struct decode_memory *memory = graph->more;
     braid_device *device = graph->memory.device;
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory->weights);
+    braid_memory_free(device, memory->weights);
     for (int i = 0; i < 2; i++)
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, memory->vectors[i]);
+        braid_memory_free(device, memory->vectors[i]);
     braid_graph_destroy(graph->graph);
     free(memory);
 }

@@ -11,8 +11,8 @@ static void finish(struct tuned_graph *graph)
 {
     struct pictures *pictures = graph->more;
     braid_graph_destroy(graph->graph);
-    braid_memory_free(graph->memory.device, BRAID_MEMORY_HOST, pictures->in);
-    braid_memory_free(graph->memory.device, BRAID_MEMORY_HOST, pictures->out);
+    braid_memory_free(graph->memory.device, pictures->in);
+    braid_memory_free(graph->memory.device, pictures->out);
     free(pictures);
 }
 

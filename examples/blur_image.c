@@ -108,8 +108,8 @@ int main(int argc, char **argv)
     bool right = corner[0] == 1.0f / 15 / 15 && corner[1] == 0; // the last radius was 7
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
-    braid_memory_free(device, BRAID_MEMORY_HOST, in);
-    braid_memory_free(device, BRAID_MEMORY_HOST, out);
+    braid_memory_free(device, in);
+    braid_memory_free(device, out);
     braid_device_close(device);
     return right ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -36,10 +36,11 @@ struct product {
 // Called at each launch with the lane's stream (in a driver graph once, under capture).
 static braid_status multiply(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device; // the stream knows it
     const struct product *product = user;
     const struct cublas *cublas = product->cublas;
     const float one = 1, zero = 0;
-    if (cublas->set_stream(product->handle, braid_stream_get_handle(device, stream)) ||
+    if (cublas->set_stream(product->handle, braid_stream_get_handle(stream)) ||
         cublas->sgemm(product->handle, 0, 0, SIDE, SIDE, SIDE, &one, (const float *)product->a,
                       SIDE, (const float *)product->b, SIDE, &zero, (float *)product->to, SIDE))
         return BRAID_DEVICE_ERROR;

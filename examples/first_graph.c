@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     for (int i = 0; i < 4; i++)
-        braid_memory_free(device, BRAID_MEMORY_HOST, arrays[i]);
+        braid_memory_free(device, arrays[i]);
     braid_device_close(device);
     return last == 4 * (NUM - 1) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -75,7 +75,8 @@ int main(int argc, char **argv)
         braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 }, &device));
     CHECK(
         braid_memory_allocate(device, BRAID_MEMORY_HOST, sizeof(float[NUM_FILTERS][NUM]), &memory));
-    CHECK(braid_stream_fill(device, NULL, memory, 0, 4, NUM_FILTERS * NUM));
+    CHECK(braid_stream_fill(braid_device_get_default_stream(device), memory, 0, 4,
+                            NUM_FILTERS * NUM));
     braid_graph *graph = make_graph(memory);
 
     CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .frames_kept = 16 }, &exec));
@@ -96,7 +97,7 @@ int main(int argc, char **argv)
     braid_schedule_destroy(planned);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
-    braid_memory_free(device, BRAID_MEMORY_HOST, memory);
+    braid_memory_free(device, memory);
     braid_device_close(device);
     return info.num_guessed == 0 && info.work_ns > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

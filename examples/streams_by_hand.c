@@ -23,7 +23,7 @@ static void fill_half(braid_device *device, braid_stream *stream, uint32_t *half
                       braid_event **out_done)
 {
     CHECK(braid_event_create(device, &(braid_event_options){ .timing = true }, out_done));
-    CHECK(braid_stream_fill(device, stream, half, value, sizeof(*half), HALF));
+    CHECK(braid_stream_fill(stream, half, value, sizeof(*half), HALF));
     CHECK(braid_event_record(*out_done, stream));
 }
 
@@ -49,10 +49,10 @@ int main(int argc, char **argv)
     fill_half(device, right, (uint32_t *)numbers + HALF, 2, &right_done);
     CHECK(braid_stream_follow(both, left_done)); // nothing of this blocks the host
     CHECK(braid_stream_follow(both, right_done));
-    CHECK(braid_stream_copy(device, both, copy, numbers, 2 * HALF * sizeof(uint32_t)));
+    CHECK(braid_stream_copy(both, copy, numbers, 2 * HALF * sizeof(uint32_t)));
     CHECK(braid_event_record(end, both));
-    CHECK(braid_stream_host_call(device, both, check_sum, copy));
-    CHECK(braid_stream_wait(device, both));
+    CHECK(braid_stream_host_call(both, check_sum, copy));
+    CHECK(braid_stream_wait(both));
 
     uint64_t elapsed_ns;
     CHECK(braid_event_get_elapsed(start, end, &elapsed_ns));
@@ -65,8 +65,8 @@ int main(int argc, char **argv)
     braid_stream_destroy(left);
     braid_stream_destroy(right);
     braid_stream_destroy(both);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, numbers);
-    braid_memory_free(device, BRAID_MEMORY_HOST, copy);
+    braid_memory_free(device, numbers);
+    braid_memory_free(device, copy);
     braid_device_close(device);
     return EXIT_SUCCESS;
 }

@@ -34,9 +34,10 @@ static void end_program(struct program *program)
 // The queue call: queues its work on the stream it is handed and returns at once.
 static braid_status fill_last_half(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device; // the stream knows it
     struct program *program = user;
     int result = program->driver.memory_fill(program->to + NUM_WORDS * 2, 7, NUM_WORDS / 2,
-                                             braid_stream_get_handle(device, stream));
+                                             braid_stream_get_handle(stream));
     return result == 0 ? BRAID_OK : BRAID_DEVICE_ERROR;
 }
 

@@ -22,7 +22,9 @@ braid_status braid_audit_reach_open(braid_exec *exec, struct audit_reach *out_re
     if (!ops->run_here)
         status = ops->allocate(backend_of(&reach), BRAID_MEMORY_HOST, AUDIT_PIECE_BYTES, &staging);
     reach.staging = staging;
-    if (!status && staging)
+    if (!status && !staging)
+        reach.stream = &exec->device->default_stream;
+    else if (!status)
         status = braid_device_lease_stream(exec->device, 0, &reach.stream);
     if (status)
         braid_audit_reach_close(&reach);
@@ -33,7 +35,7 @@ braid_status braid_audit_reach_open(braid_exec *exec, struct audit_reach *out_re
 
 void braid_audit_reach_close(struct audit_reach *reach)
 {
-    if (reach->stream)
+    if (reach->stream && reach->staging)
         braid_device_return_stream(reach->exec->device, reach->stream);
     if (reach->staging)
         backend_of(reach)->ops->release(backend_of(reach), BRAID_MEMORY_HOST, reach->staging);
@@ -47,8 +49,7 @@ static braid_status await(const struct audit_reach *reach, const struct backend_
     struct backend *backend = backend_of(reach);
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    braid_status status =
-        backend->ops->stream_synchronize(backend, device_backend_stream(reach->stream));
+    braid_status status = backend->ops->stream_synchronize(backend, reach->stream->backend);
     if (status && task->node != BACKEND_NO_NODE)
         braid_error(status, "node %s: %s", braid_node_text(task->node, task->name).text,
                     braid_error_get_message());
@@ -72,8 +73,7 @@ static braid_status submit(const struct audit_reach *reach, const struct backend
     struct backend_task in_order = *task;
     if (task->kind == WORK_KERNEL)
         in_order.launch.start = BACKEND_STARTS_IN_ORDER;
-    braid_status status =
-        backend->ops->submit(backend, device_backend_stream(reach->stream), &in_order);
+    braid_status status = backend->ops->submit(backend, reach->stream->backend, &in_order);
     return await(reach, task, status);
 }
 
@@ -81,8 +81,8 @@ braid_status braid_audit_reach_run(const struct audit_reach *reach, const struct
 {
     if (task->kind == WORK_QUEUE)
         return run_queue_call(reach, task);
-    return reach->stream ? submit(reach, task)
-                         : backend_of(reach)->ops->run_here(backend_of(reach), task);
+    return reach->staging ? submit(reach, task)
+                          : backend_of(reach)->ops->run_here(backend_of(reach), task);
 }
 
 braid_status braid_audit_reach_copy(const struct audit_reach *reach, void *to, const void *from,
@@ -98,15 +98,15 @@ braid_status braid_audit_reach_copy(const struct audit_reach *reach, void *to, c
 braid_status braid_audit_reach_read(const struct audit_reach *reach, const void *memory,
                                     uint64_t bytes, const unsigned char **out_bytes)
 {
-    *out_bytes = reach->stream ? reach->staging : memory;
-    return reach->stream ? braid_audit_reach_copy(reach, reach->staging, memory, bytes) : BRAID_OK;
+    *out_bytes = reach->staging ? reach->staging : memory;
+    return reach->staging ? braid_audit_reach_copy(reach, reach->staging, memory, bytes) : BRAID_OK;
 }
 
 braid_status braid_audit_reach_write(const struct audit_reach *reach, void *memory,
                                      const void *from, uint64_t bytes)
 {
-    memcpy(reach->stream ? reach->staging : memory, from, bytes);
-    return reach->stream ? braid_audit_reach_copy(reach, memory, reach->staging, bytes) : BRAID_OK;
+    memcpy(reach->staging ? reach->staging : memory, from, bytes);
+    return reach->staging ? braid_audit_reach_copy(reach, memory, reach->staging, bytes) : BRAID_OK;
 }
 
 // The backend readies a copy within memory of the host otherwise than one within a device's.
@@ -120,8 +120,8 @@ braid_status braid_audit_reach_is_hosts(const struct audit_reach *reach, const v
         .node = BACKEND_NO_NODE,
         .copy = { .to = (void *)(uintptr_t)memory, .from = memory, .bytes = 1 }
     };
-    *out_is_hosts = !reach->stream;
-    if (!reach->stream || !backend->ops->task_prepare)
+    *out_is_hosts = !reach->staging;
+    if (!reach->staging || !backend->ops->task_prepare)
         return BRAID_OK;
     braid_status status = backend->ops->task_prepare(backend, &within);
     *out_is_hosts = within.detour != NULL;

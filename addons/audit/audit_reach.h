@@ -10,8 +10,8 @@ enum { AUDIT_PIECE_BYTES = 1 << 20 };
 
 struct audit_reach {
     braid_exec *exec;
-    braid_stream *stream;   // NULL: the calling thread
-    unsigned char *staging; // a piece of memory that host and device reach; likewise
+    braid_stream *stream;   // leased; the default stream where the calling thread runs the nodes
+    unsigned char *staging; // a piece of memory that host and device reach; NULL: that thread
 };
 
 static inline const struct backend_task *audit_task_of(const struct audit_reach *reach,

@@ -260,7 +260,6 @@ static braid_status put_content(struct capture *capture, uint32_t resource)
 {
     const unsigned char *memory = capture_memory_of(capture, resource);
     uint64_t bytes = graph_resource_at(capture->graph, resource)->bytes;
-    braid_device *device = capture->exec->device;
     braid_status status = BRAID_OK;
     braid_capture_put_size(&capture->file, bytes);
     if (!capture->file.stream) {
@@ -269,9 +268,9 @@ static braid_status put_content(struct capture *capture, uint32_t resource)
     }
     for (uint64_t at = 0; at < bytes && !status; at += STAGING_BYTES) {
         uint64_t num = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
-        status = braid_stream_copy(device, capture->stream, capture->staging, memory + at, num);
+        status = braid_stream_copy(capture->stream, capture->staging, memory + at, num);
         if (!status)
-            status = braid_stream_wait(device, capture->stream);
+            status = braid_stream_wait(capture->stream);
         if (!status)
             braid_capture_put(&capture->file, capture->staging, num);
     }

@@ -589,7 +589,7 @@ static braid_status time_trials(struct tune_trials *trials, const braid_tune_opt
 // On the default stream frames do not overlap. Work that was queued there is before all frames.
 static braid_status open_stream(struct tune_trials *trials)
 {
-    braid_status status = braid_stream_wait(trials->device, NULL);
+    braid_status status = braid_stream_wait(braid_device_get_default_stream(trials->device));
     return status ? status : braid_stream_create(trials->device, NULL, &trials->stream);
 }
 

@@ -161,8 +161,8 @@ int main(void)
     must(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, bytes, &memory.from));
     must(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, MOST_OTHERS * OTHER_BYTES, &others));
     memory.others = others;
-    must(braid_stream_fill(device, NULL, memory.from, 0, 4, NUM_FLOATS));
-    must(braid_stream_wait(device, NULL));
+    must(braid_stream_fill(braid_device_get_default_stream(device), memory.from, 0, 4, NUM_FLOATS));
+    must(braid_stream_wait(braid_device_get_default_stream(device)));
     printf("| chain of | a node, us | making its exec | auditing it | times the node |\n"
            "|---|---|---|---|---|\n");
     for (int many = 0; many < 2; many++) {
@@ -173,9 +173,9 @@ int main(void)
         }
     }
     printf("summary: an audit takes at most %.2f times the frame\n", most);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory.to);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory.from);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, others);
+    braid_memory_free(device, memory.to);
+    braid_memory_free(device, memory.from);
+    braid_memory_free(device, others);
     must(braid_device_close(device));
     return 0;
 }

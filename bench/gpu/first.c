@@ -67,7 +67,7 @@ int main(int argc, char **argv)
            (opened - start) / 1000, (created - added) / 1000, (ran - created) / 1000);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory);
+    braid_memory_free(device, memory);
     braid_device_close(device);
     return 0;
 }

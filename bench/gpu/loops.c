@@ -349,8 +349,8 @@ int main(void)
         }
     }
     measure_scopes(device, body);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, body.values);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, body.left);
+    braid_memory_free(device, body.values);
+    braid_memory_free(device, body.left);
     for (int i = 0; i < 2; i++)
         must_call(driver.api->module_unload(kernels.modules[i]), "cuModuleUnload");
     hand_close(&hand);

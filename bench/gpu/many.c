@@ -42,7 +42,7 @@ static double time_frames(braid_device *device, braid_exec *exec, uint32_t at_on
         double start = now_us();
         for (uint32_t i = 0; i < FRAMES; i += at_once)
             must(braid_exec_launch_many(exec, stream, at_once, NULL, 0));
-        must(braid_stream_wait(device, stream));
+        must(braid_stream_wait(stream));
         us[run] = (now_us() - start) / FRAMES;
     }
     braid_stream_destroy(stream);

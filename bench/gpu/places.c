@@ -113,8 +113,8 @@ static double time_bytes(const struct world *world, braid_exec_mode mode, uint64
     braid_exec *exec = make(world, graph, mode);
     double us = time_exec(world, exec, &host);
     braid_exec_destroy(exec);
-    braid_memory_free(world->devices[0], BRAID_MEMORY_DEVICE, memory);
-    braid_memory_free(world->devices[away], BRAID_MEMORY_DEVICE, words);
+    braid_memory_free(world->devices[0], memory);
+    braid_memory_free(world->devices[away], words);
     return us;
 }
 
@@ -152,7 +152,7 @@ static void release(const struct world *world, struct matrix *matrix)
     for (uint32_t i = 0; i < world->num_tiles; i++) {
         for (uint32_t j = 0; j <= i; j++) {
             uint32_t t = cholesky_tile(i, j);
-            braid_memory_free(matrix->owners[t], BRAID_MEMORY_DEVICE, matrix->tiles[t]);
+            braid_memory_free(matrix->owners[t], matrix->tiles[t]);
         }
     }
 }
@@ -168,8 +168,8 @@ static float element(const struct world *world, uint64_t row, uint64_t column)
 
 static void copy(const struct world *world, void *to, const void *from)
 {
-    must(braid_stream_copy(world->devices[0], world->stream, to, from, world_tile_bytes(world)));
-    must(braid_stream_wait(world->devices[0], world->stream));
+    must(braid_stream_copy(world->stream, to, from, world_tile_bytes(world)));
+    must(braid_stream_wait(world->stream));
 }
 
 static void fill(const struct world *world, const struct matrix *matrix, float *staged)
@@ -231,7 +231,7 @@ static void check_factor(const struct world *world, const struct matrix *matrix)
     }
     printf("the factor times itself differs from the matrix by at most %.2g in %d places\n", worst,
            all ? NUM : 0);
-    braid_memory_free(world->devices[0], BRAID_MEMORY_HOST, staged);
+    braid_memory_free(world->devices[0], staged);
     free(all);
     if (!(worst < 0.05))
         exit(1);
@@ -334,7 +334,7 @@ static void report(const struct world *world, const struct matrix *matrix, const
     printf("| %s | %.0f | %.0f | %s |\n", name, timing.total_us, timing.host_us,
            hash == expected ? "equal" : "WRONG");
     fflush(stdout);
-    braid_memory_free(world->devices[0], BRAID_MEMORY_HOST, memory);
+    braid_memory_free(world->devices[0], memory);
     if (hash != expected)
         exit(1);
 }

@@ -64,7 +64,7 @@ static void run_by_hand(struct places_by_hand *hand, const struct cholesky_task 
     if (task->kind == CHOLESKY_GEMM)
         return; // what writes the tile next is on the same stream
     must(braid_event_record(hand->done[task->to], stream));
-    must(braid_stream_copy(device, stream, hand->copies[task->to], matrix->tiles[task->to],
+    must(braid_stream_copy(stream, hand->copies[task->to], matrix->tiles[task->to],
                            world_tile_bytes(hand->world)));
     must(braid_event_record(hand->arrived[task->to], stream));
 }
@@ -89,7 +89,7 @@ void places_by_hand_launch(void *user)
 void places_by_hand_wait(void *user)
 {
     const struct world *world = ((const struct places_by_hand *)user)->world;
-    must(braid_stream_wait(world->devices[0], world->stream));
+    must(braid_stream_wait(world->stream));
 }
 
 static void open_all(struct places_by_hand *hand)
@@ -140,7 +140,7 @@ void places_by_hand_close(struct places_by_hand *hand)
     for (uint32_t i = 0; i < world->num_tiles; i++) {
         for (uint32_t j = 0; j <= i; j++) {
             uint32_t t = cholesky_tile(i, j), place = hand->matrix->places[t];
-            braid_memory_free(world->devices[1 - place], BRAID_MEMORY_DEVICE, hand->copies[t]);
+            braid_memory_free(world->devices[1 - place], hand->copies[t]);
             braid_event_destroy(hand->done[t]);
             braid_event_destroy(hand->arrived[t]);
         }

@@ -90,21 +90,21 @@ void mpm_by_hand_launch(struct mpm_by_hand *hand)
         return;
     }
     must(braid_gpu_enter(hand->gpu, &scope, "by hand"));
-    must_call(hand->gpu->api->executable_launch(
-                  hand->executable, braid_stream_get_handle(hand->first, hand->streams[0])),
+    must_call(hand->gpu->api->executable_launch(hand->executable,
+                                                braid_stream_get_handle(hand->streams[0])),
               "launch of a graph");
     braid_gpu_leave(hand->gpu, &scope);
 }
 
 void mpm_by_hand_wait(struct mpm_by_hand *hand)
 {
-    must(braid_stream_wait(hand->first, hand->streams[0]));
+    must(braid_stream_wait(hand->streams[0]));
 }
 
 static void capture(struct mpm_by_hand *hand)
 {
     const struct gpu_api *api = hand->gpu->api;
-    gpu_stream stream = braid_stream_get_handle(hand->first, hand->streams[0]);
+    gpu_stream stream = braid_stream_get_handle(hand->streams[0]);
     must_call(api->capture_begin(stream, GPU_CAPTURE_THREAD_LOCAL), "begin of a capture");
     queue(hand, hand->streams[0]);
     must_call(api->capture_end(stream, &hand->graph), "end of a capture");

@@ -56,8 +56,8 @@ static void fill(struct ranks_job *job)
         uint32_t num = k == 0 ? job->shape.inside : job->shape.edge;
         for (uint32_t i = 0; i < num; i++)
             host[i] = (float)(i % 100) + (float)job->rank;
-        ranks_must(braid_stream_copy(job->device, job->stream, memory, host, num * sizeof(float)));
-        ranks_must(braid_stream_wait(job->device, job->stream));
+        ranks_must(braid_stream_copy(job->stream, memory, host, num * sizeof(float)));
+        ranks_must(braid_stream_wait(job->stream));
     }
 }
 
@@ -68,9 +68,9 @@ static double check(struct ranks_job *job)
     double sum = 0;
     for (int k = 0; k < 2; k++) {
         uint32_t num = k ? job->shape.edge : job->shape.inside;
-        ranks_must(braid_stream_copy(job->device, job->stream, host, k ? job->edge : job->inside,
-                                     num * sizeof(float)));
-        ranks_must(braid_stream_wait(job->device, job->stream));
+        ranks_must(
+            braid_stream_copy(job->stream, host, k ? job->edge : job->inside, num * sizeof(float)));
+        ranks_must(braid_stream_wait(job->stream));
         for (uint32_t i = 0; i < num; i++)
             sum += host[i] * (double)(i % 7 + 1);
     }
@@ -215,7 +215,7 @@ static double measure(struct ranks_job *job, const struct way *way, int frames)
     double begin = ranks_now_us();
     for (int i = 0; i < frames; i++)
         way->launch(way->user);
-    ranks_must(braid_stream_wait(job->device, job->stream));
+    ranks_must(braid_stream_wait(job->stream));
     return (ranks_now_us() - begin) / frames;
 }
 

@@ -143,7 +143,7 @@ struct ranks_hand *ranks_by_hand_open(struct ranks_job *job)
     MUST(hand->nccl->init_rank(&hand->communicator, (int)job->num, share_id(hand), (int)job->rank));
     ranks_must(hand->gpu->base.ops->kernel_load(&hand->gpu->base, &ranks_kernel, KERNEL_AS_IT_IS,
                                                 NULL, arg_bytes, 4, &hand->kernel));
-    hand->main = braid_stream_get_handle(job->device, job->stream);
+    hand->main = braid_stream_get_handle(job->stream);
     MUST(hand->gpu->api->stream_create(&hand->side, GPU_STREAM_NON_BLOCKING, 0));
     MUST(hand->gpu->api->event_create(&hand->forked, GPU_EVENT_DISABLE_TIMING));
     MUST(hand->gpu->api->event_create(&hand->joined, GPU_EVENT_DISABLE_TIMING));

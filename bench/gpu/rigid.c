@@ -145,8 +145,8 @@ static void run_by_hand(braid_device *device, float *state)
               "cuStreamCreateWithPriority");
     measure_by_hand(&by_hand, "cached scratch, asynchronous copy a launch", step_with_cache);
     must_call(driver.api->stream_destroy(by_hand.stream), "cuStreamDestroy");
-    braid_memory_free(device, BRAID_MEMORY_HOST, pinned);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, scratch);
+    braid_memory_free(device, pinned);
+    braid_memory_free(device, scratch);
     driver.backend->ops->kernel_unload(driver.backend, kernel);
     close_driver(&driver);
 }
@@ -199,7 +199,7 @@ static void run_braid(braid_device *device, float *state, braid_exec_options opt
             }
             must(braid_exec_launch(exec, stream));
         }
-        must(braid_stream_wait(device, stream));
+        must(braid_stream_wait(stream));
         step_us[run] = (now_us() - start) / NUM_STEPS;
     }
     print_rate(name, step_us);
@@ -228,7 +228,7 @@ static void run_many(braid_device *device, float *state, braid_islands islands, 
             const braid_parameter_rows values = { all, rows, at_once };
             must(braid_exec_launch_many(exec, stream, at_once, &values, 1));
         }
-        must(braid_stream_wait(device, stream));
+        must(braid_stream_wait(stream));
         step_us[run] = (now_us() - start) / NUM_STEPS;
     }
     snprintf(name, sizeof(name), "Braid, %s, %u steps by one call",
@@ -262,7 +262,7 @@ int main(void)
     run_many(device, state, BRAID_ISLANDS_NEVER, 10);
     for (uint32_t at_once = 1; at_once <= 100; at_once *= 10)
         run_many(device, state, BRAID_ISLANDS_WHOLE, at_once);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, state);
+    braid_memory_free(device, state);
     braid_device_close(device);
     return 0;
 }

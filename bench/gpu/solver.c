@@ -188,8 +188,9 @@ static braid_arg arg_of(const struct problem *problem, int what)
 
 static void put(braid_device *device, const struct problem *problem, int buffer, const void *from)
 {
-    must(braid_stream_copy(device, NULL, problem->memory[buffer], from, problem->bytes[buffer]));
-    must(braid_stream_wait(device, NULL));
+    must(braid_stream_copy(braid_device_get_default_stream(device), problem->memory[buffer], from,
+                           problem->bytes[buffer]));
+    must(braid_stream_wait(braid_device_get_default_stream(device)));
 }
 
 static void *allocate(uint64_t bytes)
@@ -435,7 +436,7 @@ static void measure_problem(braid_device *device, const struct hand *hand,
         hand_free_graph(&from_host[i]->body);
     }
     for (int i = 0; i < NUM_BUFFERS; i++)
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, problem.memory[i]);
+        braid_memory_free(device, problem.memory[i]);
 }
 
 int main(void)

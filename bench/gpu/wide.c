@@ -115,7 +115,7 @@ static void wait_for_planned(void *user)
 {
     const struct planned *planned = user;
     if (planned->stream)
-        must(braid_stream_wait(planned->device, planned->stream));
+        must(braid_stream_wait(planned->stream));
     else
         must(braid_exec_wait(planned->exec));
 }
@@ -213,9 +213,9 @@ int main(void)
         "programmatic | early starts | prefetches |\n|---|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < num; i++)
         measure_chain(device, &driver, &chains[i], &memory);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory.weights);
+    braid_memory_free(device, memory.weights);
     for (int i = 0; i < 2; i++)
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, memory.vectors[i]);
+        braid_memory_free(device, memory.vectors[i]);
     close_driver(&driver);
     braid_device_close(device);
     return 0;

@@ -19,7 +19,7 @@ static void launch_exec(void *user)
 static void wait_for_exec(void *user)
 {
     const struct with_braid *run = user;
-    must(braid_stream_wait(run->device, run->stream));
+    must(braid_stream_wait(run->stream));
 }
 
 static braid_graph *make_graph(const struct shape *shape, const struct body *body)

@@ -25,7 +25,7 @@ static void start(const struct system *system)
     put(system, RESIDUAL, right);
     put(system, DIRECTION, right);
     put(system, SCALARS, &scalars);
-    CHECK(braid_stream_wait(system->device, NULL));
+    CHECK(braid_stream_wait(braid_device_get_default_stream(system->device)));
 }
 
 static uint64_t solve_by_graph(const struct system *system)

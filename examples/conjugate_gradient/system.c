@@ -23,7 +23,7 @@ void allocate_buffers(struct system *system)
 void free_buffers(struct system *system)
 {
     for (int i = 0; i < NUM_BUFFERS; i++)
-        braid_memory_free(system->device, BRAID_MEMORY_DEVICE, system->buffers[i]);
+        braid_memory_free(system->device, system->buffers[i]);
 }
 
 #define ADD(which, grid_x, threads, ...)                                                           \
@@ -72,11 +72,13 @@ void make_exec(struct system *system, bool loops)
 
 void put(const struct system *system, int buffer, const void *from)
 {
-    CHECK(braid_stream_copy(system->device, NULL, system->buffers[buffer], from, bytes_of(buffer)));
+    CHECK(braid_stream_copy(braid_device_get_default_stream(system->device),
+                            system->buffers[buffer], from, bytes_of(buffer)));
 }
 
 void get(const struct system *system, int buffer, void *to)
 {
-    CHECK(braid_stream_copy(system->device, NULL, to, system->buffers[buffer], bytes_of(buffer)));
-    CHECK(braid_stream_wait(system->device, NULL));
+    CHECK(braid_stream_copy(braid_device_get_default_stream(system->device), to,
+                            system->buffers[buffer], bytes_of(buffer)));
+    CHECK(braid_stream_wait(braid_device_get_default_stream(system->device)));
 }

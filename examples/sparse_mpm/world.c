@@ -20,7 +20,8 @@ static unsigned *allocate_words(struct mpm_world *world, int material, size_t nu
 {
     braid_device *device = world->devices[material];
     unsigned *words = allocate(world, device, num_words * sizeof(*words));
-    CHECK(braid_stream_fill(device, NULL, words, value, sizeof(*words), num_words));
+    CHECK(braid_stream_fill(braid_device_get_default_stream(device), words, value, sizeof(*words),
+                            num_words));
     return words;
 }
 
@@ -32,8 +33,8 @@ static mpm_list allocate_list(struct mpm_world *world, int material, size_t max_
 
 static void upload(braid_device *device, void *to, const void *from, size_t bytes)
 {
-    CHECK(braid_stream_copy(device, NULL, to, from, bytes));
-    CHECK(braid_stream_wait(device, NULL));
+    CHECK(braid_stream_copy(braid_device_get_default_stream(device), to, from, bytes));
+    CHECK(braid_stream_wait(braid_device_get_default_stream(device)));
 }
 
 // All blocks of the pool are free: as many as slots, so that no activation can fail.
@@ -114,16 +115,15 @@ void mpm_world_init_split(struct mpm_world *world, braid_device *const *devices,
 void mpm_world_finish(struct mpm_world *world)
 {
     for (uint32_t i = 0; i < world->num_memories; i++)
-        braid_memory_free(world->memories[i].device, BRAID_MEMORY_DEVICE,
-                          world->memories[i].memory);
+        braid_memory_free(world->memories[i].device, world->memories[i].memory);
 }
 
 // Copies device memory to new host memory.
 static void *download(braid_device *device, const void *from, size_t bytes)
 {
     void *memory = check_memory(malloc(bytes));
-    CHECK(braid_stream_copy(device, NULL, memory, from, bytes));
-    CHECK(braid_stream_wait(device, NULL));
+    CHECK(braid_stream_copy(braid_device_get_default_stream(device), memory, from, bytes));
+    CHECK(braid_stream_wait(braid_device_get_default_stream(device)));
     return memory;
 }
 

@@ -57,7 +57,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_opt
 
 // Opens a group: a device that stands for 1 to 64 devices of one backend, its members
 // (docs/places.md). No member is a group. Member i is place i (BRAID_PLACE(i)). braid_exec_create,
-// braid_device_get_info and braid_device_close take a group; all other calls refuse it by name. A
+// braid_device_close and braid_device_get_* take a group; all other calls refuse it by name. A
 // device may be a member several times; on the CPU all members are the same device.
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *const *members,
                                                                 size_t num_members,
@@ -105,8 +105,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_memory_allocate(braid_device *devi
                                                               uint64_t bytes, void **out_memory);
 
 // Frees memory of braid_memory_allocate, which no work may use any more. It may wait for other work
-// on the device.
-BRAID_API void braid_memory_free(braid_device *device, braid_memory_kind kind, void *memory);
+// on the device. Unknown memory stays, and the log names it.
+BRAID_API void braid_memory_free(braid_device *device, void *memory);
 
 #ifdef __cplusplus
 }

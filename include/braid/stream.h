@@ -15,16 +15,16 @@
 extern "C" {
 #endif
 
-// A queue whose work runs in order. NULL is the device's default stream. Streams that Braid creates
-// never synchronise implicitly with the null stream. Thread-safety: any thread; the order of work
-// queued by several threads at once is unspecified.
+// A queue whose work runs in order. Calls that know the device otherwise take NULL for its default
+// stream. Streams that Braid creates never synchronise implicitly with the null stream.
+// Thread-safety: any thread; the order of work queued by several threads at once is unspecified.
 typedef struct braid_stream braid_stream;
 
 // A point in a stream. A wait captures the event's latest record when it is queued, and ends at
 // once if there is none. An event may be recorded again while older waits are pending.
 typedef struct braid_event braid_event;
 
-// A function of the program that runs on a host thread. braid_host_call has its rules.
+// A function that runs on a host thread. braid_host_call has its rules.
 typedef void braid_host_function(void *user);
 
 // Options of braid_stream_create.
@@ -42,21 +42,22 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_create(braid_device *device
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, void *handle,
                                                           braid_stream **out_stream);
 
-// Waits for the stream's work, then frees the stream. A wrapped stream is only unwrapped, without
-// waiting. No other call on the stream may be under way.
+// The default stream, which lives as long as the device: braid_stream_destroy leaves it. A group
+// has its first member's.
+BRAID_API braid_stream *braid_device_get_default_stream(braid_device *device);
+
+// Waits for the stream's work, then frees it. A wrapped stream is only unwrapped, without waiting.
+// No other call on the stream may be under way.
 BRAID_API void braid_stream_destroy(braid_stream *stream);
 
-// The CUstream or hipStream_t. On the CPU: the braid_stream itself. For a group: NULL.
-BRAID_API void *braid_stream_get_handle(braid_device *device, braid_stream *stream);
+// The CUstream or hipStream_t. On the CPU: the braid_stream itself.
+BRAID_API void *braid_stream_get_handle(braid_stream *stream);
 
-// Blocks until all work queued so far has ended. On the CPU the waiting thread may run that work
-// itself, as in every call that waits.
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wait(braid_device *device,
-                                                          braid_stream *stream);
+// Blocks until all work queued so far has ended. On the CPU a thread that waits may run work.
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wait(braid_stream *stream);
 
-// Returns BRAID_OK if all work queued so far has ended, else BRAID_NOT_READY.
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_query(braid_device *device,
-                                                           braid_stream *stream);
+// BRAID_OK if all work queued so far has ended, else BRAID_NOT_READY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_query(braid_stream *stream);
 
 // Options of braid_event_create.
 typedef struct braid_event_options {
@@ -68,18 +69,18 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_create(braid_device *device,
                                                            const braid_event_options *options,
                                                            braid_event **out_event);
 
-// Frees the event at once; waits that were queued on it stay valid.
+// Frees the event at once; waits queued on it stay valid.
 BRAID_API void braid_event_destroy(braid_event *event);
 
 // Queues a record of the event.
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_record(braid_event *event,
                                                            braid_stream *stream);
 
-// Work queued on the stream from now on starts after the event's latest record.
+// Work queued from now on starts after the event's latest record.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_follow(braid_stream *stream,
                                                             braid_event *event);
 
-// Returns BRAID_OK if the latest record has been reached or there is none, else BRAID_NOT_READY.
+// BRAID_OK if the latest record has been reached or there is none, else BRAID_NOT_READY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_query(braid_event *event);
 
 // Blocks until the latest record has been reached.
@@ -93,20 +94,17 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_get_elapsed(braid_event *sta
 // Queues a copy of `bytes` > 0 bytes between memories that the device can reach, without overlap.
 // Between host memories, and for memory unknown to the driver (malloc), a GPU's call may block and
 // read at once (docs/book/library-calls.md).
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_copy(braid_device *device,
-                                                          braid_stream *stream, void *to,
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_copy(braid_stream *stream, void *to,
                                                           const void *from, uint64_t bytes);
 
 // Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4; 0: 1). `to` is aligned to
 // value_bytes. For host memory, HIP may block (docs/hip.md).
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_fill(braid_device *device,
-                                                          braid_stream *stream, void *to,
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_fill(braid_stream *stream, void *to,
                                                           uint32_t value, uint32_t value_bytes,
                                                           uint64_t num_values);
 
 // Queues a host function.
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_host_call(braid_device *device,
-                                                               braid_stream *stream,
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_host_call(braid_stream *stream,
                                                                braid_host_function *call,
                                                                void *user);
 

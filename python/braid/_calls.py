@@ -90,7 +90,7 @@ class Call:
 _queued: Dict[int, Any] = {}  # handles of calls that streams have not made yet
 
 
-def queue_call(device: Any, stream: Any, function: Callable[[], Any], failures: Failures) -> int:
+def queue_call(stream: Any, function: Callable[[], Any], failures: Failures) -> int:
     """Queues a call that is made once, and kept until then."""
     call = Call(function, getattr(function, "__name__", "host call"), failures, "host call of a stream")
 
@@ -100,7 +100,7 @@ def queue_call(device: Any, stream: Any, function: Callable[[], Any], failures: 
 
     handle = ffi.new_handle(Call(once, call.node, failures))
     _queued[id(handle)] = handle
-    status = int(lib.braid_stream_host_call(device, stream, lib.braid_python_host_call, handle))
+    status = int(lib.braid_stream_host_call(stream, lib.braid_python_host_call, handle))
     if status != lib.BRAID_OK:
         _queued.pop(id(handle), None)
     return status

@@ -205,7 +205,7 @@ class Device(Owned):
     def wait(self) -> None:
         """Blocks until the default stream's work has ended."""
         with self._owner as pointer:
-            check(wait_for_stream(pointer, ffi.NULL))
+            check(wait_for_stream(pointer, lib.braid_device_get_default_stream(pointer)))
 
     def close(self) -> None:
         """Closes the device. Raises InUseError while execs, streams, events or memory of it are left. Without
@@ -273,7 +273,7 @@ class Stream(Owned):
     def handle(self) -> int:
         """The CUstream or hipStream_t, for instance for torch.cuda.ExternalStream(stream.handle)."""
         with self._owner as pointer:
-            return int(ffi.cast("uintptr_t", lib.braid_stream_get_handle(self._device.pointer_for_children, pointer)))
+            return int(ffi.cast("uintptr_t", lib.braid_stream_get_handle(pointer)))
 
     def __cuda_stream__(self) -> Tuple[int, int]:
         return 0, self.handle
@@ -288,7 +288,7 @@ class Stream(Owned):
     @property
     def done(self) -> bool:
         with self._owner as pointer:
-            return is_ready(lib.braid_stream_query(self._device.pointer_for_children, pointer))
+            return is_ready(lib.braid_stream_query(pointer))
 
     def fill(self, to: Any, value: Any) -> None:
         """Queues a fill of all elements of an array. It must live until that has ended."""
@@ -300,14 +300,14 @@ class Stream(Owned):
             raise refuse(f"a fill of a stream: {value!r} has 8 bytes; those of streams are of 1, 2 or 4 bytes, and "
                          "those of graphs of 8 as well")
         with self._owner as pointer:
-            check(lib.braid_stream_fill(self._device.pointer_for_children, pointer,
-                                        ffi.cast("void *", span.address), number, nbytes, span.nbytes // nbytes))
+            check(lib.braid_stream_fill(pointer, ffi.cast("void *", span.address), number, nbytes,
+                                        span.nbytes // nbytes))
 
     def host(self, function: Callable[[], Any]) -> None:
         """Queues a call of a Python function on a host thread, which must not call Braid. The next wait
         raises what it raised."""
         with self._owner as pointer:
-            check(queue_call(self._device.pointer_for_children, pointer, function, self._failures))
+            check(queue_call(pointer, function, self._failures))
 
     def follow(self, event: Event) -> None:
         """Work queued from now on starts after the event's latest record."""
@@ -317,7 +317,7 @@ class Stream(Owned):
     def copy(self, to: Any, source: Any) -> None:
         """Queues a copy of an array to another of as many bytes. Both must live until it has ended."""
         with self._owner as pointer:
-            queue_copy(self._device.pointer_for_children, pointer, to, source)
+            queue_copy(pointer, to, source)
 
 
 def wait_for_stream(device: Any, stream: Any) -> int:
@@ -329,7 +329,7 @@ def wait_for_stream(device: Any, stream: Any) -> int:
             poll(lambda: bool(lib.braid_event_query(out[0]) != lib.BRAID_NOT_READY))
     finally:
         lib.braid_event_destroy(out[0])
-    return int(lib.braid_stream_wait(device, stream))
+    return int(lib.braid_stream_wait(stream))
 
 
 def is_ready(status: int) -> bool:
@@ -339,7 +339,7 @@ def is_ready(status: int) -> bool:
     return True
 
 
-def queue_copy(device: Any, stream: Any, to: Any, source: Any) -> None:
+def queue_copy(stream: Any, to: Any, source: Any) -> None:
     target, origin = describe(to), describe(source)
     for what, span in (("target", target), ("source", origin)):
         if not span.contiguous:
@@ -349,8 +349,8 @@ def queue_copy(device: Any, stream: Any, to: Any, source: Any) -> None:
     if target.nbytes != origin.nbytes:
         raise refuse(f"a copy is from {origin.nbytes} bytes to {target.nbytes}")
     check_same_elements("a copy", target.copied, origin.copied)
-    check(lib.braid_stream_copy(device, stream, ffi.cast("void *", target.address),
-                                ffi.cast("void *", origin.address), target.nbytes))
+    check(lib.braid_stream_copy(stream, ffi.cast("void *", target.address), ffi.cast("void *", origin.address),
+                                target.nbytes))
 
 
 class Event(Owned):

@@ -26,7 +26,7 @@ class Memory(Owned):
             check(lib.braid_memory_allocate(pointer, kind, nbytes, out))
 
         def free(memory: Any, device: Owner = device._owner) -> None:
-            lib.braid_memory_free(device.pointer_for_children, kind, memory)
+            lib.braid_memory_free(device.pointer_for_children, memory)
 
         self._hold(device._owner, nbytes, device.backend != "cpu" and not host,
                    Owner("memory", out[0], free, parent=device._owner))
@@ -77,13 +77,13 @@ class Memory(Owned):
         with self._owner:
             device, stream = self._device.pointer_for_children, self._stream
             try:
-                queue_copy(device, stream, to, source)
+                queue_copy(stream, to, source)
                 check(wait_for_stream(device, stream))
             except KeyboardInterrupt:  # the copy goes on, and needs both
-                if queue_call(device, stream, lambda: (to, source), Failures()):
-                    lib.braid_stream_wait(device, stream)
+                if queue_call(stream, lambda: (to, source), Failures()):
+                    lib.braid_stream_wait(stream)
                 raise
 
     @property
     def _stream(self) -> Any:
-        return ffi.NULL
+        return lib.braid_device_get_default_stream(self._device.pointer_for_children)

@@ -6,10 +6,15 @@
 
 // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): things are aligned, so the low
 // bits of their addresses say nothing.
-static struct pointer_slot *probe(struct pointer_slot *slots, size_t num_slots, const void *key)
+static size_t home_of(size_t num_slots, const void *key)
 {
     uint64_t hash = (uint64_t)(uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15);
-    size_t at = (size_t)(hash >> 32) & (num_slots - 1);
+    return (size_t)(hash >> 32) & (num_slots - 1);
+}
+
+static struct pointer_slot *probe(struct pointer_slot *slots, size_t num_slots, const void *key)
+{
+    size_t at = home_of(num_slots, key);
     while (slots[at].key && slots[at].key != key)
         at = (at + 1) & (num_slots - 1);
     return &slots[at];
@@ -45,6 +50,28 @@ void braid_pointer_map_put(struct pointer_map *map, const void *key, uint32_t va
 {
     *probe(map->slots, map->num_slots, key) = (struct pointer_slot){ .key = key, .value = value };
     map->num_used++;
+}
+
+// Knuth's algorithm R (6.4): a later key moves into the hole, unless its home lies behind that. So
+// no key has an empty slot between its home and itself.
+uint32_t braid_pointer_map_take(struct pointer_map *map, const void *key)
+{
+    uint32_t value = braid_pointer_map_get(map, key);
+    if (value == POINTER_MAP_NONE)
+        return value;
+    struct pointer_slot *slots = map->slots;
+    size_t mask = map->num_slots - 1;
+    size_t hole = (size_t)(probe(slots, map->num_slots, key) - slots);
+    for (size_t at = (hole + 1) & mask; slots[at].key; at = (at + 1) & mask) {
+        size_t from_home = (at - home_of(map->num_slots, slots[at].key)) & mask;
+        if (from_home < ((at - hole) & mask))
+            continue;
+        slots[hole] = slots[at];
+        hole = at;
+    }
+    slots[hole] = (struct pointer_slot){ 0 };
+    map->num_used--;
+    return value;
 }
 
 void braid_pointer_map_finish(struct pointer_map *map)

@@ -31,6 +31,9 @@ uint32_t braid_pointer_map_get(const struct pointer_map *map, const void *key);
 // Adds a key that is not in the map, for which there is room.
 void braid_pointer_map_put(struct pointer_map *map, const void *key, uint32_t value);
 
+// Takes a key out. Returns its number, or POINTER_MAP_NONE.
+uint32_t braid_pointer_map_take(struct pointer_map *map, const void *key);
+
 void braid_pointer_map_finish(struct pointer_map *map);
 
 #endif

@@ -138,6 +138,7 @@ static void finish(braid_device *device)
         braid_device_empty_pools(device);
         device->backend->ops->close(device->backend);
     }
+    braid_pointer_map_finish(&device->allocations);
     pthread_mutex_destroy(&device->lock);
     remember(device);
 }

@@ -171,6 +171,8 @@ braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
     backend->ops->get_info(backend, &info);
     braid_text_copy(info.name, device->name, sizeof(device->name)); // files keep it as text
     pthread_mutex_init(&device->lock, NULL);
+    device->default_stream.device = device;
+    atomic_init(&device->default_stream.exposed, true);
     device->streams.max_idle = MAX_IDLE_STREAMS;
     device->events.max_idle = MAX_IDLE_EVENTS;
     *out_device = device;

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/failure.h"
+#include "base/pointer_map.h"
 #include "base/process.h"
 #include "device/backend.h"
 
@@ -26,6 +27,16 @@ struct pool {
     uint64_t wrapped; // the program's own, round which there is an object now
 };
 
+struct braid_stream {
+    braid_device *device;
+    struct backend_stream *backend; // NULL: the default stream's
+    // Changes whenever something is queued that later work must stand behind; never the same as of
+    // another stream. Work that others queue on an exposed one does not count.
+    _Atomic uint64_t uses;
+    atomic_bool exposed; // others may queue work on it: on its handle, or on the default stream
+    int32_t priority;    // a leased one's
+};
+
 struct braid_device {
     struct backend *backend;    // a group's is the first member's
     struct device_group *group; // NULL: a device alone
@@ -35,26 +46,18 @@ struct braid_device {
     uint32_t process;      // that opened it; in a child of that nothing but the label is used
     atomic_bool is_closed; // nothing but the label is left of it: see close.c
     pthread_mutex_t lock;
+    braid_stream default_stream;
     struct pool streams; // struct braid_stream, leased to execs; guarded by lock, counts included
     struct pool events;  // struct braid_event, likewise
     uint64_t num_timing_events; // guarded by lock: those of execs among the events
     uint64_t num_links;         // guarded by lock: communicators of ranks
     uint64_t num_execs; // guarded by lock; what the program holds besides streams and events
     uint64_t num_allocations;
+    struct pointer_map allocations; // guarded by lock; the braid_memory_kind of each
     uint64_t num_groups;
     braid_cost_model costs[3]; // by braid_exec_mode; guarded by lock until `has_costs`
     bool has_costs;            // guarded by lock: since then they stay
     struct failure failure;    // once noted, the device stays failed
-};
-
-struct braid_stream {
-    braid_device *device;
-    struct backend_stream *backend;
-    // Changes whenever something is queued that later work must stand behind; never the same as of
-    // another stream. Work that the program queues on its handle does not count.
-    _Atomic uint64_t uses;
-    atomic_bool exposed;
-    int32_t priority; // a leased one's
 };
 
 struct braid_event {
@@ -83,23 +86,22 @@ void braid_device_count(braid_device *device, struct pool *pool, bool wrapped, i
 // Counts an exec or an allocation, by its count in the device; takes the lock.
 void braid_device_hold(braid_device *device, uint64_t *count, int change);
 
-// The backend's stream of a public one, NULL for the default stream.
-static inline struct backend_stream *device_backend_stream(const braid_stream *stream)
+// The stream that the program means where NULL is the device's default stream.
+static inline braid_stream *device_stream(braid_device *device, braid_stream *stream)
 {
-    return stream ? stream->backend : NULL;
+    return stream ? stream : &device->default_stream;
 }
 
 // Notes that something was queued, and must come after that. A thread that reads the same number
-// twice is behind all work that was noted before its first read. Returns the number before. NULL
-// does nothing: the default stream may be used by others.
+// twice is behind all work that was noted before its first read. Returns the number before.
 static inline uint64_t device_use_stream(braid_stream *stream)
 {
-    return stream ? atomic_fetch_add_explicit(&stream->uses, 1, memory_order_acq_rel) : 0;
+    return atomic_fetch_add_explicit(&stream->uses, 1, memory_order_acq_rel);
 }
 
 static inline uint64_t device_stream_uses(const braid_stream *stream)
 {
-    return stream ? atomic_load_explicit(&stream->uses, memory_order_acquire) : 0;
+    return atomic_load_explicit(&stream->uses, memory_order_acquire);
 }
 
 // Between these, this thread's calls of the backend make the device current once.
@@ -136,9 +138,7 @@ braid_status braid_device_check(const char *function, const braid_device *device
 // The device has failed, for the reason in this thread's message. Returns BRAID_DEVICE_ERROR.
 braid_status braid_device_fail(braid_device *device);
 
-// The error that the stream is of another device. Then: the same as braid_device_check, and that.
-braid_status braid_device_refuse_stream(const char *function, const braid_device *device,
-                                        const braid_stream *stream);
+// Errors: BRAID_INVALID_ARGUMENT if the stream is of another device.
 braid_status braid_device_check_stream(const char *function, const braid_device *device,
                                        const braid_stream *stream);
 

@@ -54,23 +54,27 @@ static braid_status check_event(const char *function, const braid_event *event)
 braid_status braid_event_record(braid_event *event, braid_stream *stream)
 {
     braid_status status = check_event("braid_event_record", event);
-    if (!status)
-        status = braid_device_check_stream("braid_event_record", event->device, stream);
+    if (status)
+        return status;
+    stream = device_stream(event->device, stream);
+    status = braid_device_check_stream("braid_event_record", event->device, stream);
     if (status)
         return status;
     struct backend *backend = event->device->backend;
-    return backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
+    return backend->ops->event_record(backend, event->backend, stream->backend);
 }
 
 braid_status braid_stream_follow(braid_stream *stream, braid_event *event)
 {
     braid_status status = check_event("braid_stream_follow", event);
-    if (!status)
-        status = braid_device_check_stream("braid_stream_follow", event->device, stream);
+    if (status)
+        return status;
+    stream = device_stream(event->device, stream);
+    status = braid_device_check_stream("braid_stream_follow", event->device, stream);
     if (status)
         return status;
     struct backend *backend = event->device->backend;
-    status = backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
+    status = backend->ops->stream_wait(backend, stream->backend, event->backend);
     device_use_stream(stream);
     return status;
 }

@@ -3,22 +3,33 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "device/device.h"
-
-braid_status braid_device_refuse_stream(const char *function, const braid_device *device,
-                                        const braid_stream *stream)
-{
-    return braid_error_invalid("%s: the stream is of another device (%s, not this %s)", function,
-                               stream->device->label, device->label);
-}
+#include "device/places.h"
 
 braid_status braid_device_check_stream(const char *function, const braid_device *device,
                                        const braid_stream *stream)
 {
-    braid_status status = braid_device_check(function, device);
-    if (status)
-        return status;
-    return stream && stream->device != device ? braid_device_refuse_stream(function, device, stream)
-                                              : BRAID_OK;
+    if (stream->device == device)
+        return BRAID_OK;
+    return braid_error_invalid("%s: the stream is of another device (%s, not this %s)", function,
+                               stream->device->label, device->label);
+}
+
+// For functions that know a device by its stream alone.
+static braid_status check_stream(const char *function, const braid_stream *stream)
+{
+    if (stream)
+        return braid_device_check(function, stream->device);
+    return braid_error_invalid("%s: stream is NULL: braid_device_get_default_stream() gives the "
+                               "default stream of a device",
+                               function);
+}
+
+braid_stream *braid_device_get_default_stream(braid_device *device)
+{
+    if (!device_is_open(device))
+        return NULL;
+    return device->group ? &device->group->places.devices[0]->default_stream
+                         : &device->default_stream;
 }
 
 static _Atomic uint64_t num_streams; // ever made
@@ -74,7 +85,7 @@ braid_status braid_stream_wrap(braid_device *device, void *handle, braid_stream 
 
 void braid_stream_destroy(braid_stream *stream)
 {
-    if (!stream || !device_is_here(stream->device) ||
+    if (!stream || stream == &stream->device->default_stream || !device_is_here(stream->device) ||
         braid_inside_check("braid_stream_destroy", NULL))
         return;
     braid_device *device = stream->device;
@@ -84,71 +95,71 @@ void braid_stream_destroy(braid_stream *stream)
     braid_device_count(device, &device->streams, wrapped, -1);
 }
 
-void *braid_stream_get_handle(braid_device *device, braid_stream *stream)
+void *braid_stream_get_handle(braid_stream *stream)
 {
-    if (!device_is_open(device) || device->group)
+    if (!stream || !device_is_open(stream->device))
         return NULL;
-    if (!device->backend->ops->stream_handle)
+    struct backend *backend = stream->device->backend;
+    if (!backend->ops->stream_handle)
         return stream;
-    if (stream)
-        atomic_store_explicit(&stream->exposed, true, memory_order_relaxed);
-    return device->backend->ops->stream_handle(device->backend, device_backend_stream(stream));
+    atomic_store_explicit(&stream->exposed, true, memory_order_relaxed);
+    return backend->ops->stream_handle(backend, stream->backend);
 }
 
-braid_status braid_stream_wait(braid_device *device, braid_stream *stream)
+braid_status braid_stream_wait(braid_stream *stream)
 {
-    braid_status status = braid_device_check_stream("braid_stream_wait", device, stream);
+    braid_status status = check_stream("braid_stream_wait", stream);
     if (!status)
         status = braid_inside_check("braid_stream_wait", NULL);
     if (status)
         return status;
-    return device->backend->ops->stream_synchronize(device->backend, device_backend_stream(stream));
+    struct backend *backend = stream->device->backend;
+    return backend->ops->stream_synchronize(backend, stream->backend);
 }
 
-braid_status braid_stream_query(braid_device *device, braid_stream *stream)
+braid_status braid_stream_query(braid_stream *stream)
 {
-    braid_status status = braid_device_check_stream("braid_stream_query", device, stream);
+    braid_status status = check_stream("braid_stream_query", stream);
     if (status)
         return status;
-    return device->backend->ops->stream_query(device->backend, device_backend_stream(stream));
+    struct backend *backend = stream->device->backend;
+    return backend->ops->stream_query(backend, stream->backend);
 }
 
-static braid_status submit(braid_device *device, braid_stream *stream, struct backend_task task)
+static braid_status submit(braid_stream *stream, struct backend_task task)
 {
-    braid_status status =
-        device->backend->ops->submit(device->backend, device_backend_stream(stream), &task);
+    struct backend *backend = stream->device->backend;
+    braid_status status = backend->ops->submit(backend, stream->backend, &task);
     device_use_stream(stream);
     return status;
 }
 
-static braid_status move(const char *function, braid_device *device, braid_stream *stream,
-                         struct backend_task task)
+static braid_status move(const char *function, braid_stream *stream, struct backend_task task)
 {
     const char *flaw = braid_work_flaw(task.kind, &task.work);
-    return flaw ? braid_error_invalid("%s: %s", function, flaw) : submit(device, stream, task);
+    return flaw ? braid_error_invalid("%s: %s", function, flaw) : submit(stream, task);
 }
 
-braid_status braid_stream_copy(braid_device *device, braid_stream *stream, void *to,
-                               const void *from, uint64_t bytes)
+braid_status braid_stream_copy(braid_stream *stream, void *to, const void *from, uint64_t bytes)
 {
-    braid_status status = braid_device_check_stream("braid_stream_copy", device, stream);
+    braid_status status = check_stream("braid_stream_copy", stream);
     if (status)
         return status;
     if (!to || !from || bytes == 0)
         return braid_error_invalid("braid_stream_copy: %s", !to     ? "to is NULL"
                                                             : !from ? "from is NULL"
                                                                     : "0 bytes");
-    return move("braid_stream_copy", device, stream,
+    return move("braid_stream_copy", stream,
                 (struct backend_task){ .kind = WORK_COPY,
                                        .name = "copy",
                                        .node = BACKEND_NO_NODE,
                                        .copy = { .to = to, .from = from, .bytes = bytes } });
 }
 
-braid_status braid_stream_fill(braid_device *device, braid_stream *stream, void *to, uint32_t value,
-                               uint32_t value_bytes, uint64_t num_values)
+braid_status braid_stream_fill(braid_stream *stream, void *to, uint32_t value, uint32_t value_bytes,
+                               uint64_t num_values)
 {
-    braid_status status = braid_device_check_stream("braid_stream_fill", device, stream);
+    braid_status status = check_stream("braid_stream_fill", stream);
     if (status)
         return status;
     if (!to)
@@ -160,7 +171,7 @@ braid_status braid_stream_fill(braid_device *device, braid_stream *stream, void 
     if (value_bytes != 1 && value_bytes != 2 && value_bytes != 4)
         return braid_error_invalid("braid_stream_fill: value_bytes is %u, not 1, 2 or 4",
                                    value_bytes);
-    return move("braid_stream_fill", device, stream,
+    return move("braid_stream_fill", stream,
                 (struct backend_task){ .kind = WORK_FILL,
                                        .name = "fill",
                                        .node = BACKEND_NO_NODE,
@@ -170,19 +181,17 @@ braid_status braid_stream_fill(braid_device *device, braid_stream *stream, void 
                                                  .num_values = num_values } });
 }
 
-braid_status braid_stream_host_call(braid_device *device, braid_stream *stream,
-                                    braid_host_function *call, void *user)
+braid_status braid_stream_host_call(braid_stream *stream, braid_host_function *call, void *user)
 {
-    braid_status status = braid_device_check_stream("braid_stream_host_call", device, stream);
+    braid_status status = check_stream("braid_stream_host_call", stream);
     if (status)
         return status;
     if (!call)
         return braid_error_null("braid_stream_host_call", "call");
-    return submit(device, stream,
-                  (struct backend_task){ .kind = WORK_HOST,
-                                         .name = "host call",
-                                         .node = BACKEND_NO_NODE,
-                                         .host = { .call = call, .user = user } });
+    return submit(stream, (struct backend_task){ .kind = WORK_HOST,
+                                                 .name = "host call",
+                                                 .node = BACKEND_NO_NODE,
+                                                 .host = { .call = call, .user = user } });
 }
 
 // With a priority the pool counts it, but has none to give.

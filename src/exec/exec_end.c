@@ -34,7 +34,7 @@ static braid_status queue_call(struct exec_end *end, braid_exec *exec,
                                const struct exec_launch *launch)
 {
     struct backend *backend = exec->device->backend;
-    struct backend_stream *queue = device_backend_stream(launch->queue);
+    struct backend_stream *queue = launch->queue->backend;
     const struct backend_task task = {
         .kind = WORK_HOST,
         .name = "frame's callback",

@@ -102,8 +102,7 @@ static braid_status record_mark(struct exec_ended *ended, const braid_exec *exec
         return status;
     bool has_room = !status;
     struct mark *mark = &ended->marks[(has_room ? num : num - 1) % EXEC_MARKS];
-    status = backend->ops->event_record(backend, mark->event->backend,
-                                        device_backend_stream(launch->queue));
+    status = backend->ops->event_record(backend, mark->event->backend, launch->queue->backend);
     if (status)
         return status;
     atomic_store(&mark->launched_ns, clock_now_ns());

@@ -21,13 +21,13 @@
 static braid_status wait(braid_exec *exec, braid_stream *stream, const braid_event *event)
 {
     struct backend *backend = exec->device->backend;
-    return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
+    return backend->ops->stream_wait(backend, stream->backend, event->backend);
 }
 
 // The fork that the last launch on the stream began behind, if nothing was queued there since.
 static braid_event *find_fork(const braid_exec *exec, const braid_stream *stream, uint64_t uses)
 {
-    if (!stream || atomic_load_explicit(&stream->exposed, memory_order_relaxed))
+    if (atomic_load_explicit(&stream->exposed, memory_order_relaxed))
         return NULL;
     for (uint32_t i = 0; i < exec->frames.num; i++) {
         const struct frame_slot *slot = &exec->frames.slots[i];
@@ -56,8 +56,7 @@ static braid_status fork_queue(braid_exec *exec, const struct exec_launch *launc
     if (!behind) {
         behind = slot->fork;
         forget_fork(exec, behind);
-        status = backend->ops->event_record(backend, behind->backend,
-                                            device_backend_stream(launch->stream));
+        status = backend->ops->event_record(backend, behind->backend, launch->stream->backend);
     }
     if (!status)
         status = wait(exec, slot->queue, behind);
@@ -120,8 +119,8 @@ static braid_status record_end(braid_exec *exec, struct exec_launch *launch)
     struct backend *backend = exec->device->backend;
     struct frame_slot *slot = launch->slot;
     bool is_alone = device_use_stream(launch->stream) == launch->uses;
-    braid_status status = backend->ops->event_record(backend, slot->done->backend,
-                                                     device_backend_stream(launch->queue));
+    braid_status status =
+        backend->ops->event_record(backend, slot->done->backend, launch->queue->backend);
     if (status)
         return braid_error(
             status, "launch on %s: the frame's end could not be recorded, so it was awaited: %s",
@@ -242,13 +241,12 @@ braid_status braid_exec_enter(const char *function, const braid_exec *exec)
 static braid_status exec_check_launch(const char *function, const braid_exec *exec,
                                       const braid_stream *stream)
 {
-    if (stream && stream->device != exec->device)
-        return braid_device_refuse_stream(function, exec->device, stream);
     struct backend *backend = exec->device->backend;
-    if (!backend->ops->stream_check_launch)
-        return BRAID_OK;
-    return braid_exec_explain_launch(
-        exec, backend->ops->stream_check_launch(backend, device_backend_stream(stream)));
+    braid_status status = braid_device_check_stream(function, exec->device, stream);
+    if (status || !backend->ops->stream_check_launch)
+        return status;
+    return braid_exec_explain_launch(exec,
+                                     backend->ops->stream_check_launch(backend, stream->backend));
 }
 
 static braid_status launch_one(braid_exec *exec, braid_stream *stream)
@@ -270,7 +268,7 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
     braid_status status = braid_exec_enter("braid_exec_launch", exec);
     if (status)
         return status;
-    status = launch_one(exec, stream);
+    status = launch_one(exec, device_stream(exec->device, stream));
     device_leave(exec->device);
     return status;
 }
@@ -558,10 +556,10 @@ static braid_status launch_in_turn(braid_exec *exec, const struct many *many)
 braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames,
                                     const braid_parameter_rows *rows, size_t num_rows)
 {
-    const struct many many = { stream, num_frames, rows, num_rows };
     braid_status status = braid_exec_enter("braid_exec_launch_many", exec);
     if (status)
         return status;
+    const struct many many = { device_stream(exec->device, stream), num_frames, rows, num_rows };
     status = launch_in_turn(exec, &many);
     device_leave(exec->device);
     return status;

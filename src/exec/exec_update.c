@@ -62,8 +62,7 @@ void braid_exec_mark_replaced(braid_exec *exec, struct frame_slot *slot, braid_s
         return;
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    braid_status status =
-        backend->ops->event_record(backend, slot->mark->backend, device_backend_stream(stream));
+    braid_status status = backend->ops->event_record(backend, slot->mark->backend, stream->backend);
     slot->num_marked = status ? 0 : slot->frame.num_replaced;
     braid_error_end_noted(&attempt, status);
 }

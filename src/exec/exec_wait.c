@@ -112,7 +112,7 @@ braid_status braid_exec_synchronize(braid_exec *exec)
 static braid_status await_last(braid_exec *exec, braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;
-    braid_status status = backend->ops->stream_synchronize(backend, device_backend_stream(stream));
+    braid_status status = backend->ops->stream_synchronize(backend, stream->backend);
     if (!status)
         status = braid_exec_synchronize(exec);
     if (!status && braid_exec_parts_are_unsettled(exec->parts))

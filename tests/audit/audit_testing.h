@@ -186,7 +186,7 @@ static inline int close_audited(void **state)
 {
     (void)state;
     braid_graph_destroy(audited.graph);
-    braid_memory_free(audited.device, BRAID_MEMORY_HOST, audited.memory);
+    braid_memory_free(audited.device, audited.memory);
     check_ok(braid_device_close(audited.device));
     return 0;
 }

@@ -117,8 +117,9 @@ struct fill {
 
 static braid_status fill_large(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device;
     const struct fill *fill = user;
-    return braid_stream_fill(device, stream, fill->memory, fill->value, 1, LARGE_BYTES);
+    return braid_stream_fill(stream, fill->memory, fill->value, 1, LARGE_BYTES);
 }
 
 static void add_fill(struct fill *fill)
@@ -136,8 +137,9 @@ static void large_buffers_are_compared_to_their_last_byte(void **state)
     void *memory;
     check_ok(braid_memory_allocate(audited.device, BRAID_MEMORY_DEVICE, LARGE_BYTES + 8, &memory));
     unsigned char *begin = memory;
-    check_ok(braid_stream_fill(audited.device, NULL, memory, 7, 4, LARGE_BYTES / 4 + 2));
-    check_ok(braid_stream_wait(audited.device, NULL));
+    check_ok(braid_stream_fill(braid_device_get_default_stream(audited.device), memory, 7, 4,
+                               LARGE_BYTES / 4 + 2));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(audited.device)));
     check_ok(braid_graph_add_buffer(audited.graph, "large", memory, LARGE_BYTES + 8, &large));
     struct fill one = { begin + 4, 1 }, two = { begin + 4, 2 };
     add_fill(&one);
@@ -153,12 +155,14 @@ static void large_buffers_are_compared_to_their_last_byte(void **state)
     assert_int_equal(found->end, LARGE_BYTES + 4);
     assert_int_equal(found->num, LARGE_BYTES);
     assert_ptr_equal(found->address, begin + 4);
-    check_ok(braid_stream_copy(audited.device, NULL, audited.words, begin, 8));
-    check_ok(braid_stream_copy(audited.device, NULL, audited.words + 2, begin + LARGE_BYTES, 8));
-    check_ok(braid_stream_wait(audited.device, NULL));
+    check_ok(braid_stream_copy(braid_device_get_default_stream(audited.device), audited.words,
+                               begin, 8));
+    check_ok(braid_stream_copy(braid_device_get_default_stream(audited.device), audited.words + 2,
+                               begin + LARGE_BYTES, 8));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(audited.device)));
     const uint32_t left[] = { 7, 0x02020202, 0x02020202, 8 };
     assert_memory_equal(audited.words, left, sizeof(left));
-    braid_memory_free(audited.device, BRAID_MEMORY_DEVICE, memory);
+    braid_memory_free(audited.device, memory);
 }
 
 int main(void)

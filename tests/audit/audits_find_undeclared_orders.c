@@ -270,8 +270,9 @@ static uint32_t audit_orders(struct plan *plan, struct findings *findings, braid
     size_t num = 0, kept = 0;
     *findings = (struct findings){ 0 };
     plan->num_runs = 0;
-    check_ok(braid_stream_fill(plan->device, NULL, plan->memory, 0, 4, PAGE / 4));
-    check_ok(braid_stream_wait(plan->device, NULL));
+    check_ok(braid_stream_fill(braid_device_get_default_stream(plan->device), plan->memory, 0, 4,
+                               PAGE / 4));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(plan->device)));
     check_ok(braid_graph_audit(
         graph, plan->device,
         &(braid_audit_options){ .report = keep_finding, .user = findings, .orders = true }, &num));
@@ -360,8 +361,8 @@ static void each_missing_order_is_named(void **state)
         .memory = (uint32_t *)(((uintptr_t)memory + PAGE - 1) / PAGE * PAGE), // a page of its own
     };
     audit_plans(plan);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory);
-    braid_memory_free(device, BRAID_MEMORY_HOST, plan);
+    braid_memory_free(device, memory);
+    braid_memory_free(device, plan);
     check_ok(braid_device_close(device));
 }
 

@@ -332,8 +332,8 @@ static void each_wrong_declaration_is_named_on_cuda(void **state)
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, NUM_PAGES * PAGE, &memory));
     *(struct plan *)plan = (struct plan){ .on_cuda = true, .memory = memory };
     audit_graphs(device, plan);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory);
-    braid_memory_free(device, BRAID_MEMORY_HOST, plan);
+    braid_memory_free(device, memory);
+    braid_memory_free(device, plan);
     check_ok(braid_device_close(device));
 }
 

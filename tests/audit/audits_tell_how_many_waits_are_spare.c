@@ -271,8 +271,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     const struct world *world = *state;
-    braid_memory_free(world->device, BRAID_MEMORY_DEVICE, world->words);
-    braid_memory_free(world->device, BRAID_MEMORY_HOST, world->touches);
+    braid_memory_free(world->device, world->words);
+    braid_memory_free(world->device, world->touches);
     check_ok(braid_device_close(world->device));
     return 0;
 }

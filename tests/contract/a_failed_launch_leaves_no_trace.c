@@ -16,11 +16,12 @@ struct moody {
 
 static braid_status fill_or_fail(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device;
     struct moody *moody = user;
     moody->num_calls++;
     if (moody->fails)
         return BRAID_DEVICE_ERROR;
-    return braid_stream_fill(device, stream, moody->data, moody->value, 4, 1);
+    return braid_stream_fill(stream, moody->data, moody->value, 4, 1);
 }
 
 // slow -> before -> [moody] -> after on one lane; on another a slower branch, which the plan takes
@@ -70,8 +71,8 @@ static void a_queue_call_that_fails_is_named_and_the_next_launch_works(void **st
         moody.fails = true;
         check_fails(braid_exec_launch(exec, stream), BRAID_DEVICE_ERROR, "gemm");
         // What was queued is joined to the stream: a copy there comes behind it.
-        check_ok(braid_stream_copy(contract->device, stream, seen, data, 4 * sizeof(uint32_t)));
-        check_ok(braid_stream_wait(contract->device, stream));
+        check_ok(braid_stream_copy(stream, seen, data, 4 * sizeof(uint32_t)));
+        check_ok(braid_stream_wait(stream));
         assert_int_equal(seen[0], 2 * i + 2);
         assert_int_equal(seen[1], i + 1); // behind the failed node: never queued
         assert_int_equal(seen[2], 2 * i + 2);
@@ -189,7 +190,7 @@ static void a_block_larger_than_the_device_has_is_named(void **state)
     }
     assert_int_not_equal(status, BRAID_OK);
     assert_non_null(strstr(braid_error_get_message(), "giant"));
-    check_ok(braid_stream_wait(contract->device, NULL));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(contract->device)));
 }
 
 static void a_cycle_is_named(void **state)
@@ -261,7 +262,7 @@ static void running_out_of_memory_in_a_launch_leaves_the_exec_usable(void **stat
         if (status)
             assert_true(failed && status == BRAID_NO_MEMORY);
     }
-    check_ok(braid_stream_wait(contract->device, NULL));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(contract->device)));
     uint32_t value = contract_number(contract, data);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));

@@ -48,20 +48,19 @@ static void run_between_producer_and_copy(struct contract *contract, braid_strea
     uint32_t *seen = contract_host_numbers(contract, width);
     struct producer *producer = contract_memory(contract, BRAID_MEMORY_HOST, sizeof(*producer));
     producer->staging = contract_host_numbers(contract, width);
-    braid_device *device = contract->device;
     uint32_t bytes = width * sizeof(uint32_t);
     braid_exec *exec = branches(contract, to, from);
     for (uint32_t frame = 0; frame < 4; frame++) {
         producer->value = 100 + frame;
-        check_ok(braid_stream_fill(device, stream, from, 0xdead, 4, width));
+        check_ok(braid_stream_fill(stream, from, 0xdead, 4, width));
         struct gate gate = contract_close(contract, stream);
-        check_ok(braid_stream_host_call(device, stream, produce, producer));
-        check_ok(braid_stream_copy(device, stream, from, producer->staging, bytes));
+        check_ok(braid_stream_host_call(stream, produce, producer));
+        check_ok(braid_stream_copy(stream, from, producer->staging, bytes));
         check_ok(braid_exec_launch(exec, stream));
-        check_ok(braid_stream_copy(device, stream, seen, to, bytes));
+        check_ok(braid_stream_copy(stream, seen, to, bytes));
         check_still_closed(gate);
         gate_open(gate);
-        check_ok(braid_stream_wait(device, stream));
+        check_ok(braid_stream_wait(stream));
         check_branches(seen, 100 + frame);
     }
 }
@@ -73,7 +72,8 @@ static void a_launch_stands_between_a_slow_producer_and_a_copy(void **state)
 
 static void a_launch_on_the_null_stream_stands_between_a_slow_producer_and_a_copy(void **state)
 {
-    run_between_producer_and_copy(*state, NULL);
+    struct contract *contract = *state;
+    run_between_producer_and_copy(contract, braid_device_get_default_stream(contract->device));
 }
 
 static void a_launch_waits_for_work_that_holds_the_stream_up_by_a_host_call(void **state)
@@ -105,13 +105,12 @@ static void many_frames_in_a_row_each_stand_in_their_place(void **state)
     braid_stream *stream = contract_stream(contract);
     braid_exec *exec = branches(contract, to, from);
     for (uint32_t frame = 0; frame < frames; frame++) {
-        check_ok(braid_stream_fill(contract->device, stream, from, frame, 4, width));
+        check_ok(braid_stream_fill(stream, from, frame, 4, width));
         check_ok(braid_exec_launch(exec, stream));
-        check_ok(braid_stream_copy(contract->device, stream, seen + frame * width, to,
-                                   width * sizeof(uint32_t)));
-        check_ok(braid_stream_fill(contract->device, stream, to, 0xdead, 4, width));
+        check_ok(braid_stream_copy(stream, seen + frame * width, to, width * sizeof(uint32_t)));
+        check_ok(braid_stream_fill(stream, to, 0xdead, 4, width));
     }
-    check_ok(braid_stream_wait(contract->device, stream));
+    check_ok(braid_stream_wait(stream));
     for (uint32_t frame = 0; frame < frames; frame++)
         check_branches(seen + frame * width, frame);
 }
@@ -124,7 +123,8 @@ static void a_second_exec_on_the_stream_reads_what_the_first_wrote(void **state)
     uint32_t *c = contract_numbers(contract, width);
     braid_exec *first = branches(contract, b, a), *second = branches(contract, c, b);
     for (uint32_t frame = 0; frame < 5; frame++) {
-        check_ok(braid_stream_fill(contract->device, NULL, a, frame, 4, width));
+        check_ok(braid_stream_fill(braid_device_get_default_stream(contract->device), a, frame, 4,
+                                   width));
         check_ok(braid_exec_launch(first, NULL));
         check_ok(braid_exec_launch(second, NULL));
         check_ok(braid_exec_wait(second));
@@ -147,11 +147,11 @@ static void an_event_recorded_behind_a_launch_comes_after_it(void **state)
     check_ok(braid_exec_launch(exec, launching));
     check_ok(braid_event_record(done, launching));
     check_ok(braid_stream_follow(reading, done));
-    check_ok(braid_stream_copy(contract->device, reading, seen, to, width * sizeof(uint32_t)));
+    check_ok(braid_stream_copy(reading, seen, to, width * sizeof(uint32_t)));
     assert_int_equal(braid_event_query(done), BRAID_NOT_READY);
     check_still_closed(gate);
     gate_open(gate);
-    check_ok(braid_stream_wait(contract->device, reading));
+    check_ok(braid_stream_wait(reading));
     check_branches(seen, 0);
 }
 

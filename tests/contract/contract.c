@@ -156,8 +156,8 @@ int contract_tear_down_group(void **state)
     for (uint32_t i = 0; i < contract_max_places; i++)
         braid_exec_destroy(contract->keepers[i]);
     braid_stream_destroy(contract->copies);
-    braid_memory_free(contract->device, BRAID_MEMORY_HOST, contract->staging);
-    braid_memory_free(contract->device, BRAID_MEMORY_HOST, contract->gate_words);
+    braid_memory_free(contract->device, contract->staging);
+    braid_memory_free(contract->device, contract->gate_words);
     braid_device_close(contract->group);
     for (uint32_t i = 0; i < contract_max_places; i++)
         braid_device_close(contract->others[i]);
@@ -176,14 +176,13 @@ int contract_tear_down(void **state)
     for (size_t i = 0; i < contract->num_streams; i++)
         braid_stream_destroy(contract->streams[i]);
     // A test may have left work on the default stream; its errors were the test's business.
-    (void)!braid_stream_wait(contract->device, NULL);
+    (void)!braid_stream_wait(braid_device_get_default_stream(contract->device));
     for (size_t i = 0; i < contract->num_events; i++)
         braid_event_destroy(contract->events[i]);
     for (size_t i = 0; i < contract->num_graphs; i++)
         braid_graph_destroy(contract->graphs[i]);
     for (size_t i = 0; i < contract->num_memories; i++)
-        braid_memory_free(contract->device, contract->memories[i].kind,
-                          contract->memories[i].memory);
+        braid_memory_free(contract->device, contract->memories[i].memory);
     contract->num_gates = contract->num_execs = contract->num_streams = 0;
     contract->num_events = contract->num_graphs = contract->num_memories = 0;
     return 0;
@@ -285,8 +284,8 @@ void *contract_memory(struct contract *contract, braid_memory_kind kind, size_t 
         memset(memory, 0, bytes);
         return memory;
     }
-    check_ok(braid_stream_fill(contract->device, contract->copies, memory, 0, 1, bytes));
-    check_ok(braid_stream_wait(contract->device, contract->copies));
+    check_ok(braid_stream_fill(contract->copies, memory, 0, 1, bytes));
+    check_ok(braid_stream_wait(contract->copies));
     return memory;
 }
 
@@ -302,8 +301,8 @@ uint32_t *contract_host_numbers(struct contract *contract, size_t num)
 
 static void copy_now(struct contract *contract, void *to, const void *from, size_t bytes)
 {
-    check_ok(braid_stream_copy(contract->device, contract->copies, to, from, bytes));
-    check_ok(braid_stream_wait(contract->device, contract->copies));
+    check_ok(braid_stream_copy(contract->copies, to, from, bytes));
+    check_ok(braid_stream_wait(contract->copies));
 }
 
 void contract_read(struct contract *contract, void *to, const void *from, size_t bytes)
@@ -331,8 +330,8 @@ void contract_let_begin(struct contract *contract)
 {
     enum { num_rounds = 64, num_yields = 1000 };
     for (int i = 0; i < num_rounds; i++) {
-        check_ok(braid_stream_fill(contract->device, contract->copies, contract->staging, 0, 4, 1));
-        while (braid_stream_query(contract->device, contract->copies) == BRAID_NOT_READY)
+        check_ok(braid_stream_fill(contract->copies, contract->staging, 0, 4, 1));
+        while (braid_stream_query(contract->copies) == BRAID_NOT_READY)
             sched_yield();
     }
     for (int i = 0; i < num_yields; i++)

@@ -160,8 +160,8 @@ static void the_stream_works_on_after_its_exec_is_gone(void **state)
         braid_exec *exec = slow_counter(contract, count);
         check_ok(braid_exec_launch(exec, stream));
         contract_destroy_exec(contract, exec);
-        check_ok(braid_stream_copy(contract->device, stream, seen, count, 4));
-        check_ok(braid_stream_wait(contract->device, stream));
+        check_ok(braid_stream_copy(stream, seen, count, 4));
+        check_ok(braid_stream_wait(stream));
         assert_int_equal(*seen, i);
     }
 }
@@ -203,9 +203,9 @@ static void closing_a_device_with_nothing_on_it_leaves_others_alone(void **state
     check_ok(contract_open_device(&other));
     void *memory;
     check_ok(braid_memory_allocate(other, BRAID_MEMORY_DEVICE, 64, &memory));
-    check_ok(braid_stream_fill(other, NULL, memory, 1, 4, 16));
-    check_ok(braid_stream_wait(other, NULL));
-    braid_memory_free(other, BRAID_MEMORY_DEVICE, memory);
+    check_ok(braid_stream_fill(braid_device_get_default_stream(other), memory, 1, 4, 16));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(other)));
+    braid_memory_free(other, memory);
     braid_device_close(other);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));

@@ -323,8 +323,9 @@ struct queue_user {
 
 static braid_status fill_word(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device;
     const struct queue_user *fill = user;
-    return braid_stream_fill(device, stream, fill->to, fill->value, 4, 1);
+    return braid_stream_fill(stream, fill->to, fill->value, 4, 1);
 }
 
 static void queue_calls_take_other_data(void **state)
@@ -465,10 +466,12 @@ static void values_that_no_driver_takes_are_refused(void **state)
     check_ok(braid_exec_set(exec, copy, BRAID_TARGET_BYTES, 0, &(uint64_t){ 7 }));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
-    check_fails(braid_stream_copy(contract->device, NULL, bytes, bytes + 3, 4),
-                BRAID_INVALID_ARGUMENT, "braid_stream_copy: the bytes that the copy reads");
-    check_fails(braid_stream_fill(contract->device, NULL, bytes + 1, 0, 2, 1),
-                BRAID_INVALID_ARGUMENT, "braid_stream_fill: a fill of 2-byte values");
+    check_fails(
+        braid_stream_copy(braid_device_get_default_stream(contract->device), bytes, bytes + 3, 4),
+        BRAID_INVALID_ARGUMENT, "braid_stream_copy: the bytes that the copy reads");
+    check_fails(
+        braid_stream_fill(braid_device_get_default_stream(contract->device), bytes + 1, 0, 2, 1),
+        BRAID_INVALID_ARGUMENT, "braid_stream_fill: a fill of 2-byte values");
 }
 
 int run_kinds(void)

@@ -96,13 +96,13 @@ static struct report use_stream(braid_device *device, braid_stream *stream, uint
 {
     braid_event *event;
     TRY(braid_event_create(device, NULL, &event));
-    TRY(braid_stream_copy(device, stream, host, data, 4));
+    TRY(braid_stream_copy(stream, host, data, 4));
     TRY(braid_event_record(event, stream));
     TRY(braid_stream_follow(NULL, event));
     TRY(braid_event_wait(event));
     TRY(braid_event_query(event));
-    TRY(braid_stream_wait(device, NULL));
-    TRY(braid_stream_query(device, stream));
+    TRY(braid_stream_wait(braid_device_get_default_stream(device)));
+    TRY(braid_stream_query(stream));
     braid_event_destroy(event);
     EXPECT(*host == 45);
     return (struct report){ BRAID_OK, 0 };
@@ -118,13 +118,13 @@ static struct report use_everything(struct job *job)
     TRY(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &data));
     TRY(braid_memory_allocate(device, BRAID_MEMORY_HOST, 4, &host));
     TRY(braid_stream_create(device, NULL, &stream));
-    TRY(braid_stream_fill(device, stream, data, 0, 4, 1));
+    TRY(braid_stream_fill(stream, data, 0, 4, 1));
     struct report report = use_graph(job, device, stream, data);
     if (!report.status)
         report = use_stream(device, stream, data, host);
     braid_stream_destroy(stream);
-    braid_memory_free(device, BRAID_MEMORY_HOST, host);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, data);
+    braid_memory_free(device, host);
+    braid_memory_free(device, data);
     braid_device_close(device);
     return report;
 }
@@ -150,7 +150,7 @@ static struct report use_objects_of_another_thread(struct job *job)
     TRY(braid_exec_set_arg(job->exec, job->node, 3, BRAID_ARG(addend)));
     TRY(braid_exec_launch(job->exec, job->stream));
     TRY(braid_exec_wait(job->exec));
-    TRY(braid_stream_wait(job->contract->device, job->stream));
+    TRY(braid_stream_wait(job->stream));
     return (struct report){ BRAID_OK, 0 };
 }
 
@@ -364,10 +364,11 @@ static struct report pass_a_token(struct job *job)
     braid_event *event;
     TRY(braid_event_create(device, NULL, &event));
     for (uint32_t i = 0; i < 50; i++) {
-        TRY(braid_stream_fill(device, job->stream, job->data, i, 4, 1));
+        TRY(braid_stream_fill(job->stream, job->data, i, 4, 1));
         TRY(braid_event_record(event, job->stream));
         TRY(braid_stream_follow(NULL, event));
-        TRY(braid_stream_copy(device, NULL, job->data + 1, job->data, 4));
+        TRY(braid_stream_copy(braid_device_get_default_stream(device), job->data + 1, job->data,
+                              4));
         TRY(braid_event_record(event, NULL));
         TRY(braid_stream_follow(job->stream, event));
     }
@@ -386,7 +387,7 @@ static void streams_and_events_work_from_several_threads_at_once(void **state)
                                 .data = contract_numbers(contract, 2),
                                 .stream = contract_stream(contract) };
     run_jobs(jobs, num_threads);
-    check_ok(braid_stream_wait(contract->device, NULL));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(contract->device)));
     for (uint32_t i = 0; i < num_threads; i++)
         assert_int_equal(contract_number(contract, jobs[i].data + 1), 49);
 }

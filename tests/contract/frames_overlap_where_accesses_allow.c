@@ -174,14 +174,14 @@ static void work_between_launches_keeps_its_place(void **state)
         make_exec(contract, two.graph, (braid_exec_options){ .frames_in_flight = 2 });
     braid_stream *stream = contract_stream(contract);
     check_ok(braid_exec_launch(exec, stream));
-    check_ok(braid_stream_host_call(contract->device, stream, set_seven, two.count));
+    check_ok(braid_stream_host_call(stream, set_seven, two.count));
     check_ok(braid_exec_launch(exec, stream));
     gate_wait_until_entered(two.gate);
     for (int i = 0; i < 1000; i++)
         sched_yield();
     assert_int_equal(load(two.count), 2);
     gate_open(two.gate);
-    check_ok(braid_stream_wait(contract->device, stream));
+    check_ok(braid_stream_wait(stream));
     assert_int_equal(load(two.count), 9);
 }
 

@@ -61,7 +61,7 @@ struct gate contract_close_by_host(struct contract *contract, braid_stream *stre
 {
     contract_gate(contract);
     struct gate *gate = &contract->gates[contract->num_gates - 1];
-    check_ok(braid_stream_host_call(contract->device, stream, gate_stand_at, gate));
+    check_ok(braid_stream_host_call(stream, gate_stand_at, gate));
     return *gate;
 }
 

@@ -47,7 +47,7 @@ static void see_value(void *user)
 static void *queue_on_stream(void *user)
 {
     struct meanwhile *meanwhile = user;
-    check_ok(braid_stream_host_call(meanwhile->device, meanwhile->stream, wait_and_add, user));
+    check_ok(braid_stream_host_call(meanwhile->stream, wait_and_add, user));
     return NULL;
 }
 
@@ -127,7 +127,7 @@ static void work_queued_during_a_launch_is_before_the_next(void **state)
     check_ok(braid_exec_launch(exec, meanwhile.stream));
     open_soon(&meanwhile);
     check_ok(braid_exec_wait(exec));
-    check_ok(braid_stream_wait(contract->device, meanwhile.stream));
+    check_ok(braid_stream_wait(meanwhile.stream));
     assert_int_equal(meanwhile.seen[1], 1);
 }
 

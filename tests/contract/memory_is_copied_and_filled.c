@@ -18,10 +18,9 @@ static void both_kinds_of_memory_are_aligned(void **state)
             check_ok(
                 braid_memory_allocate(contract->device, (braid_memory_kind)kind, bytes, &memory));
             assert_int_equal((uintptr_t)memory % 256, 0);
-            braid_memory_free(contract->device, (braid_memory_kind)kind, memory);
+            braid_memory_free(contract->device, memory);
         }
-    braid_memory_free(contract->device, BRAID_MEMORY_DEVICE, NULL);
-    braid_memory_free(contract->device, BRAID_MEMORY_HOST, NULL);
+    braid_memory_free(contract->device, NULL);
 }
 
 static void impossible_allocations_are_refused(void **state)
@@ -43,7 +42,7 @@ static void impossible_allocations_are_refused(void **state)
                 BRAID_NO_MEMORY, "");
     assert_ptr_equal(memory, contract);
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 64, &memory)); // and goes on
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory);
+    braid_memory_free(device, memory);
 }
 
 static void write_pattern(unsigned char *bytes, uint32_t seed)
@@ -80,10 +79,10 @@ static void copies_go_in_every_direction(void **state)
         check_ok(braid_exec_wait(exec));
         check_pattern(host[1], seed);
         write_pattern(host[0], seed + 100);
-        check_ok(braid_stream_copy(contract->device, stream, device[0], host[0], num_bytes));
-        check_ok(braid_stream_copy(contract->device, stream, device[1], device[0], num_bytes));
-        check_ok(braid_stream_copy(contract->device, stream, host[1], device[1], num_bytes));
-        check_ok(braid_stream_wait(contract->device, stream));
+        check_ok(braid_stream_copy(stream, device[0], host[0], num_bytes));
+        check_ok(braid_stream_copy(stream, device[1], device[0], num_bytes));
+        check_ok(braid_stream_copy(stream, host[1], device[1], num_bytes));
+        check_ok(braid_stream_wait(stream));
         check_pattern(host[1], seed + 100);
     }
 }
@@ -97,7 +96,8 @@ static void fills_write_values_of_every_width(void **state)
     for (uint32_t width = 1; width <= 4; width *= 2)
         for (int as_node = 0; as_node < 2; as_node++) {
             uint64_t num = 1000 / width;
-            check_ok(braid_stream_fill(contract->device, NULL, device, 0x11, 1, num_bytes));
+            check_ok(braid_stream_fill(braid_device_get_default_stream(contract->device), device,
+                                       0x11, 1, num_bytes));
             if (as_node) {
                 braid_graph *graph = contract_graph(contract);
                 braid_fill fill = {
@@ -106,10 +106,10 @@ static void fills_write_values_of_every_width(void **state)
                 check_ok(braid_graph_add_fill(graph, &fill, NULL));
                 check_ok(braid_exec_launch(contract_exec(contract, graph), NULL));
             } else {
-                check_ok(
-                    braid_stream_fill(contract->device, NULL, device + width, value, width, num));
+                check_ok(braid_stream_fill(braid_device_get_default_stream(contract->device),
+                                           device + width, value, width, num));
             }
-            check_ok(braid_stream_wait(contract->device, NULL));
+            check_ok(braid_stream_wait(braid_device_get_default_stream(contract->device)));
             unsigned char seen[num_bytes], expected[num_bytes];
             contract_read(contract, seen, device, num_bytes);
             memset(expected, 0x11, num_bytes);
@@ -123,17 +123,18 @@ static void a_fill_without_a_width_writes_bytes(void **state)
 {
     struct contract *contract = *state;
     uint32_t *data = contract_numbers(contract, 2), seen[2];
+    braid_stream *stream = braid_device_get_default_stream(contract->device);
     for (int as_node = 0; as_node < 2; as_node++) {
-        check_ok(braid_stream_fill(contract->device, NULL, data, 0, 4, 2));
+        check_ok(braid_stream_fill(stream, data, 0, 4, 2));
         if (as_node) {
             braid_graph *graph = contract_graph(contract);
             check_ok(braid_graph_add_fill(
                 graph, &(braid_fill){ .to = data, .value = 0xab, .num_values = 5 }, NULL));
             check_ok(braid_exec_launch(contract_exec(contract, graph), NULL));
         } else {
-            check_ok(braid_stream_fill(contract->device, NULL, data, 0xab, 0, 5));
+            check_ok(braid_stream_fill(stream, data, 0xab, 0, 5));
         }
-        check_ok(braid_stream_wait(contract->device, NULL));
+        check_ok(braid_stream_wait(stream));
         contract_read(contract, seen, data, sizeof(seen));
         assert_int_equal(seen[0], 0xabababab);
         assert_int_equal(seen[1], 0xab);

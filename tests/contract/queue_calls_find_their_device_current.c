@@ -127,6 +127,40 @@ static void a_queue_call_finds_its_device_current_on_a_fresh_thread(void **state
     assert_false(visit.current_after);
 }
 
+struct fill {
+    uint32_t *word;
+    braid_stream *stream; // that the call was handed
+};
+
+static braid_status fill_word(braid_device *device, braid_stream *stream, void *user)
+{
+    struct fill *fill = user;
+    (void)device;
+    fill->stream = stream;
+    return braid_stream_fill(stream, fill->word, 4711, 4, 1);
+}
+
+// On the default stream, too: a call with the stream alone finds the device.
+static void a_queue_call_has_a_stream_that_knows_its_device(void **state)
+{
+    struct contract *contract = *state;
+    struct fill fill = { .word = contract_numbers(contract, 1) };
+    braid_stream *own = braid_device_get_default_stream(contract->device);
+    braid_stream *const streams[] = { NULL, own, contract_stream(contract) };
+    braid_graph *graph = contract_graph(contract);
+    add_queue_call(graph, (braid_node_options){ .name = "fill" }, fill_word, &fill);
+    for (size_t i = 0; i < sizeof(streams) / sizeof(*streams); i++) {
+        fill.stream = NULL;
+        braid_exec *exec = contract_exec(contract, graph); // a driver graph makes the call here
+        contract_write(contract, fill.word, &(uint32_t){ 0 }, sizeof(uint32_t));
+        check_ok(braid_exec_launch(exec, streams[i]));
+        check_ok(braid_exec_wait(exec));
+        assert_non_null(fill.stream);
+        assert_int_equal(contract_number(contract, fill.word), 4711);
+        contract_destroy_exec(contract, exec);
+    }
+}
+
 enum { MOST_URGENT = -1 }; // in the range of each device
 
 struct look {
@@ -136,8 +170,9 @@ struct look {
 
 static braid_status look_at_priority(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device;
     struct look *look = user;
-    return look->driver.get_priority(braid_stream_get_handle(device, stream), &look->priority)
+    return look->driver.get_priority(braid_stream_get_handle(stream), &look->priority)
                ? BRAID_DEVICE_ERROR
                : BRAID_OK;
 }
@@ -165,8 +200,9 @@ static void a_queue_call_has_a_stream_of_its_execs_priority(void **state)
 
 static braid_status copy_local(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device;
     volatile uint32_t local = 4711;
-    return braid_stream_copy(device, stream, user, (const void *)(uintptr_t)&local, sizeof(local));
+    return braid_stream_copy(stream, user, (const void *)(uintptr_t)&local, sizeof(local));
 }
 
 static void a_copy_of_a_local_variable_is_right_or_refused(void **state)
@@ -203,6 +239,7 @@ int run_queue_calls(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(a_queue_call_finds_its_device_current_on_a_fresh_thread),
+        contract_test(a_queue_call_has_a_stream_that_knows_its_device),
         contract_test(a_queue_call_has_a_stream_of_its_execs_priority),
         contract_test(a_copy_of_a_local_variable_is_right_or_refused),
     };

@@ -25,9 +25,10 @@ static void mix_on_host(void *user)
 
 static braid_status copy_as_a_graph(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device;
     const struct random_node *node = user;
     uint64_t *outputs = node->memory->outputs;
-    return braid_stream_copy(device, stream, outputs + (node - node->graph->nodes),
+    return braid_stream_copy(stream, outputs + (node - node->graph->nodes),
                              outputs + node->words[1], sizeof(*outputs));
 }
 

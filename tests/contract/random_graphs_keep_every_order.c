@@ -71,27 +71,26 @@ static braid_schedule_options choose_plan(struct random *random)
 
 // Queues everything of one graph on one stream: its words and zeroes, then for each frame the
 // frame's number, the launch, and copies of what it left.
-static void queue_graph(struct contract *contract, struct field *field, struct random_graph *model,
-                        braid_exec *exec, braid_stream *stream, uint64_t salts[num_frames])
+static void queue_graph(struct field *field, struct random_graph *model, braid_exec *exec,
+                        braid_stream *stream, uint64_t salts[num_frames])
 {
-    braid_device *device = contract->device;
     const struct random_memory *memory = &field->memory;
     const uint32_t cell_bytes = sizeof(uint64_t) * random_num_cells;
     const uint32_t output_bytes = sizeof(uint64_t) * random_max_nodes;
     random_graph_words(model, field->staged_words);
-    check_ok(braid_stream_copy(device, stream, memory->words, field->staged_words,
+    check_ok(braid_stream_copy(stream, memory->words, field->staged_words,
                                sizeof(uint32_t) * random_max_words * model->num_nodes));
-    check_ok(braid_stream_fill(device, stream, memory->cells, 0, 1, cell_bytes));
-    check_ok(braid_stream_fill(device, stream, memory->outputs, 0, 1, output_bytes));
+    check_ok(braid_stream_fill(stream, memory->cells, 0, 1, cell_bytes));
+    check_ok(braid_stream_fill(stream, memory->outputs, 0, 1, output_bytes));
     for (uint32_t frame = 0; frame < num_frames; frame++) {
         struct random_node *node = &model->nodes[salts[frame] % model->num_nodes];
         if (node->kind == RANDOM_MIX)
             check_ok(braid_exec_set_arg(exec, node->handle, 6, BRAID_ARG(salts[frame])));
-        check_ok(braid_stream_fill(device, stream, memory->frame, frame + 1, 4, 1));
+        check_ok(braid_stream_fill(stream, memory->frame, frame + 1, 4, 1));
         check_ok(braid_exec_launch(exec, stream));
         struct result *result = &field->results[frame];
-        check_ok(braid_stream_copy(device, stream, result->cells, memory->cells, cell_bytes));
-        check_ok(braid_stream_copy(device, stream, result->outputs, memory->outputs, output_bytes));
+        check_ok(braid_stream_copy(stream, result->cells, memory->cells, cell_bytes));
+        check_ok(braid_stream_copy(stream, result->outputs, memory->outputs, output_bytes));
     }
 }
 
@@ -155,8 +154,8 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
     uint64_t salts[num_frames];
     for (uint32_t frame = 0; frame < num_frames; frame++)
         salts[frame] = random_next(&random);
-    queue_graph(contract, field, &model, exec, stream, salts);
-    check_ok(braid_stream_wait(contract->device, stream));
+    queue_graph(field, &model, exec, stream, salts);
+    check_ok(braid_stream_wait(stream));
     braid_exec_destroy(exec);
     if (!results_are_right(field, &model, salts))
         fail_msg("run it alone with BRAID_TEST_SEED=%llu", (unsigned long long)seed);
@@ -200,6 +199,7 @@ static void run_graphs(struct contract *contract, braid_memory_kind kind, uint64
     field.limits.queue_calls = !islands && is_taken(contract, true);
     field.limits.moves = !on_host || !islands; // inside islands within the device only
     braid_stream *stream = contract_stream(contract);
+    braid_stream *own = braid_device_get_default_stream(contract->device);
     const char *seed = getenv("BRAID_TEST_SEED");
     if (seed) {
         run_graph(contract, &field, stream, strtoull(seed, NULL, 10));
@@ -209,7 +209,7 @@ static void run_graphs(struct contract *contract, braid_memory_kind kind, uint64
     uint64_t num = fewer ? strtoull(fewer, NULL, 10) : num_graphs;
     const struct contract_part part = contract_part();
     for (uint64_t i = part.first; i < num; i += part.step)
-        run_graph(contract, &field, i % 3 ? stream : NULL, first_seed + i);
+        run_graph(contract, &field, i % 3 ? stream : own, first_seed + i);
     if (field.num_refused)
         print_message("%u of %u graphs ran on streams\n", field.num_refused, (unsigned)num);
     if (field.num_fetching)

@@ -272,9 +272,11 @@ static void the_loop_follows_a_list_that_changes_in_every_frame(void **state)
     uint32_t expected[num_cells] = { 0 };
     for (uint32_t frame = 0; frame < 8; frame++) {
         uint32_t length = (frame * 29 + 3) % num_cells;
-        check_ok(braid_stream_fill(contract->device, NULL, p2g.mask, 0, 4, num_cells));
+        check_ok(braid_stream_fill(braid_device_get_default_stream(contract->device), p2g.mask, 0,
+                                   4, num_cells));
         if (length)
-            check_ok(braid_stream_fill(contract->device, NULL, p2g.mask, 1, 4, length));
+            check_ok(braid_stream_fill(braid_device_get_default_stream(contract->device), p2g.mask,
+                                       1, 4, length));
         check_ok(braid_exec_launch(exec, NULL));
         for (uint32_t i = 0; i < length; i++)
             expected[i]++;
@@ -300,8 +302,10 @@ static void a_count_shared_by_two_branches_comes_before_both(void **state)
         add_axpy(graph, (braid_node_options){ AFTER(compute) }, out + i, count, 2, i, 1);
     braid_exec *exec = contract_exec(contract, graph);
     for (uint32_t frame = 0; frame < 5; frame++) {
-        check_ok(braid_stream_fill(contract->device, NULL, source, frame, 4, 1));
-        check_ok(braid_stream_fill(contract->device, NULL, count, 0xdead, 4, 1)); // poison
+        check_ok(braid_stream_fill(braid_device_get_default_stream(contract->device), source, frame,
+                                   4, 1));
+        check_ok(braid_stream_fill(braid_device_get_default_stream(contract->device), count, 0xdead,
+                                   4, 1)); // poison
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
         for (uint32_t i = 0; i < 2; i++)

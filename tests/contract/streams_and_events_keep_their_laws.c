@@ -7,24 +7,23 @@
 static void a_wait_captures_the_latest_record_when_it_is_queued(void **state)
 {
     struct contract *contract = *state;
-    braid_device *device = contract->device;
     uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
     braid_stream *writer = contract_stream(contract), *reader = contract_stream(contract);
     braid_event *event = contract_event(contract);
 
     struct gate first = contract_close(contract, writer);
-    check_ok(braid_stream_fill(device, writer, data, 1, 4, 1));
+    check_ok(braid_stream_fill(writer, data, 1, 4, 1));
     check_ok(braid_event_record(event, writer));
     check_ok(braid_stream_follow(reader, event));
-    check_ok(braid_stream_copy(device, reader, seen, data, 4));
+    check_ok(braid_stream_copy(reader, seen, data, 4));
     struct gate second = contract_close_by_host(contract, writer);
-    check_ok(braid_stream_fill(device, writer, data, 2, 4, 1));
+    check_ok(braid_stream_fill(writer, data, 2, 4, 1));
     check_ok(braid_event_record(event, writer)); // while the older wait is pending
 
-    assert_int_equal(braid_stream_query(device, reader), BRAID_NOT_READY);
+    assert_int_equal(braid_stream_query(reader), BRAID_NOT_READY);
     check_still_closed(first);
     gate_open(first);
-    check_ok(braid_stream_wait(device, reader)); // must not need the second gate
+    check_ok(braid_stream_wait(reader)); // must not need the second gate
     check_still_closed(second);
     assert_int_equal(*seen, 1);
     assert_int_equal(braid_event_query(event), BRAID_NOT_READY); // its latest record is the second
@@ -36,7 +35,6 @@ static void a_wait_captures_the_latest_record_when_it_is_queued(void **state)
 static void a_wait_for_an_event_never_recorded_is_satisfied_at_once(void **state)
 {
     struct contract *contract = *state;
-    braid_device *device = contract->device;
     uint32_t *data = contract_numbers(contract, 1);
     braid_stream *waiting = contract_stream(contract), *other = contract_stream(contract);
     braid_event *event = contract_event(contract);
@@ -45,8 +43,8 @@ static void a_wait_for_an_event_never_recorded_is_satisfied_at_once(void **state
     check_ok(braid_stream_follow(waiting, event));
     struct gate gate = contract_close(contract, other);
     check_ok(braid_event_record(event, other)); // too late for the wait above
-    check_ok(braid_stream_fill(device, waiting, data, 3, 4, 1));
-    check_ok(braid_stream_wait(device, waiting));
+    check_ok(braid_stream_fill(waiting, data, 3, 4, 1));
+    check_ok(braid_stream_wait(waiting));
     check_still_closed(gate);
     gate_open(gate);
     assert_int_equal(contract_number(contract, data), 3);
@@ -61,15 +59,15 @@ static void waits_outlive_their_event(void **state)
     struct gate gate = contract_close(contract, writer);
     braid_event *event;
     check_ok(braid_event_create(device, NULL, &event));
-    check_ok(braid_stream_fill(device, writer, data, 1, 4, 1));
+    check_ok(braid_stream_fill(writer, data, 1, 4, 1));
     check_ok(braid_event_record(event, writer));
     check_ok(braid_stream_follow(reader, event));
     braid_event_destroy(event);
-    check_ok(braid_stream_copy(device, reader, seen, data, 4));
-    assert_int_equal(braid_stream_query(device, reader), BRAID_NOT_READY);
+    check_ok(braid_stream_copy(reader, seen, data, 4));
+    assert_int_equal(braid_stream_query(reader), BRAID_NOT_READY);
     check_still_closed(gate);
     gate_open(gate);
-    check_ok(braid_stream_wait(device, reader));
+    check_ok(braid_stream_wait(reader));
     assert_int_equal(*seen, 1);
 }
 
@@ -77,7 +75,6 @@ static void waits_outlive_their_event(void **state)
 static void an_event_can_be_recorded_again_and_again(void **state)
 {
     struct contract *contract = *state;
-    braid_device *device = contract->device;
     enum { rounds = 100 };
     uint32_t *data = contract_numbers(contract, 2);
     uint32_t *seen = contract_host_numbers(contract, rounds);
@@ -86,8 +83,8 @@ static void an_event_can_be_recorded_again_and_again(void **state)
     for (uint32_t i = 0; i < rounds; i++) {
         braid_stream *stream = streams[i % 2];
         check_ok(braid_stream_follow(stream, event));
-        check_ok(braid_stream_fill(device, stream, data, i, 4, 1));
-        check_ok(braid_stream_copy(device, stream, seen + i, data, 4));
+        check_ok(braid_stream_fill(stream, data, i, 4, 1));
+        check_ok(braid_stream_copy(stream, seen + i, data, 4));
         check_ok(braid_event_record(event, stream));
     }
     check_ok(braid_event_wait(event));
@@ -103,18 +100,18 @@ static void one_record_releases_many_streams(void **state)
     uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, width);
     braid_event *event = contract_event(contract);
     struct gate gate = contract_close(contract, NULL);
-    check_ok(braid_stream_fill(device, NULL, data, 8, 4, 1));
+    check_ok(braid_stream_fill(braid_device_get_default_stream(device), data, 8, 4, 1));
     check_ok(braid_event_record(event, NULL));
     braid_stream *streams[width];
     for (uint32_t i = 0; i < width; i++) {
         streams[i] = contract_stream(contract);
         check_ok(braid_stream_follow(streams[i], event));
-        check_ok(braid_stream_copy(device, streams[i], seen + i, data, 4));
+        check_ok(braid_stream_copy(streams[i], seen + i, data, 4));
     }
     check_still_closed(gate);
     gate_open(gate);
     for (uint32_t i = 0; i < width; i++) {
-        check_ok(braid_stream_wait(device, streams[i]));
+        check_ok(braid_stream_wait(streams[i]));
         assert_int_equal(seen[i], 8);
     }
 }
@@ -127,13 +124,13 @@ static void the_null_stream_waits_for_events_too(void **state)
     braid_stream *writer = contract_stream(contract);
     braid_event *event = contract_event(contract);
     struct gate gate = contract_close(contract, writer);
-    check_ok(braid_stream_fill(device, writer, data, 6, 4, 1));
+    check_ok(braid_stream_fill(writer, data, 6, 4, 1));
     check_ok(braid_event_record(event, writer));
     check_ok(braid_stream_follow(NULL, event));
-    check_ok(braid_stream_copy(device, NULL, seen, data, 4));
+    check_ok(braid_stream_copy(braid_device_get_default_stream(device), seen, data, 4));
     check_still_closed(gate);
     gate_open(gate);
-    check_ok(braid_stream_wait(device, NULL));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(device)));
     assert_int_equal(*seen, 6);
 }
 
@@ -143,21 +140,21 @@ static void queries_and_waits_tell_of_their_own_stream_only(void **state)
     braid_device *device = contract->device;
     braid_stream *busy = contract_stream(contract), *idle = contract_stream(contract);
     braid_event *event = contract_event(contract);
-    check_ok(braid_stream_query(device, busy));
+    check_ok(braid_stream_query(busy));
     struct gate gate = contract_close(contract, busy);
     check_ok(braid_event_record(event, busy));
-    assert_int_equal(braid_stream_query(device, busy), BRAID_NOT_READY);
+    assert_int_equal(braid_stream_query(busy), BRAID_NOT_READY);
     assert_int_equal(braid_event_query(event), BRAID_NOT_READY);
-    check_ok(braid_stream_query(device, idle));
-    check_ok(braid_stream_wait(device, idle));
-    check_ok(braid_stream_query(device, NULL));
-    check_ok(braid_stream_wait(device, NULL));
+    check_ok(braid_stream_query(idle));
+    check_ok(braid_stream_wait(idle));
+    check_ok(braid_stream_query(braid_device_get_default_stream(device)));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(device)));
     check_still_closed(gate);
     gate_open(gate);
     check_ok(braid_event_wait(event));
     check_ok(braid_event_query(event));
-    check_ok(braid_stream_wait(device, busy));
-    check_ok(braid_stream_query(device, busy));
+    check_ok(braid_stream_wait(busy));
+    check_ok(braid_stream_query(busy));
 }
 
 static void append(void *user)
@@ -169,7 +166,6 @@ static void append(void *user)
 static void a_stream_runs_its_work_in_order(void **state)
 {
     struct contract *contract = *state;
-    braid_device *device = contract->device;
     enum { rounds = 50 };
     uint32_t *host = contract_host_numbers(contract, rounds);
     uint32_t **place = contract_memory(contract, BRAID_MEMORY_HOST, sizeof(*place));
@@ -178,12 +174,12 @@ static void a_stream_runs_its_work_in_order(void **state)
     braid_stream *stream = contract_stream(contract);
     *place = host;
     for (uint32_t i = 0; i < rounds; i++) {
-        check_ok(braid_stream_host_call(device, stream, append, place));
-        check_ok(braid_stream_copy(device, stream, data, host + i, 4));
-        check_ok(braid_stream_copy(device, stream, seen + i, data, 4));
-        check_ok(braid_stream_fill(device, stream, host + i, 2, 4, 1));
+        check_ok(braid_stream_host_call(stream, append, place));
+        check_ok(braid_stream_copy(stream, data, host + i, 4));
+        check_ok(braid_stream_copy(stream, seen + i, data, 4));
+        check_ok(braid_stream_fill(stream, host + i, 2, 4, 1));
     }
-    check_ok(braid_stream_wait(device, stream));
+    check_ok(braid_stream_wait(stream));
     for (uint32_t i = 0; i < rounds; i++) {
         assert_int_equal(seen[i], 1); // after the call, before the fill
         assert_int_equal(host[i], 2);
@@ -207,7 +203,7 @@ static void streams_run_at_once(void **state)
     for (uint32_t i = 0; i < 2; i++)
         check_ok(braid_exec_launch(execs[i], streams[i]));
     for (uint32_t i = 0; i < 2; i++) {
-        check_ok(braid_stream_wait(contract->device, streams[i]));
+        check_ok(braid_stream_wait(streams[i]));
         assert_int_equal(contract_number(contract, met + i), 1);
     }
 }
@@ -268,10 +264,38 @@ static void timing_events_measure_what_lies_between(void **state)
                 "without timing");
 }
 
+// It stands for NULL where that is allowed, and nobody can destroy it.
+static void the_default_stream_is_the_devices_own(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
+    braid_stream *own = braid_device_get_default_stream(contract->device);
+    braid_event *event = contract_event(contract);
+    braid_graph *graph = contract_graph(contract);
+    add_axpy(graph, (braid_node_options){ 0 }, data, data, 0, 4, 1);
+    braid_exec *exec = contract_exec(contract, graph);
+    assert_non_null(own);
+    assert_ptr_equal(own, braid_device_get_default_stream(contract->device));
+    struct gate gate = contract_close(contract, own);
+    assert_int_equal(braid_stream_query(own), BRAID_NOT_READY);
+    check_ok(braid_stream_fill(own, data, 5, 4, 1));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_stream_copy(own, seen, data, 4));
+    check_ok(braid_event_record(event, NULL));
+    check_ok(braid_stream_follow(own, event));
+    braid_stream_destroy(own);
+    check_still_closed(gate);
+    assert_int_equal(braid_event_query(event), BRAID_NOT_READY);
+    gate_open(gate);
+    check_ok(braid_stream_wait(own));
+    assert_int_equal(*seen, 4);
+}
+
 static void bad_arguments_are_refused(void **state)
 {
     struct contract *contract = *state;
     braid_device *device = contract->device;
+    braid_stream *own = braid_device_get_default_stream(device);
     uint32_t *data = contract_numbers(contract, 1);
     braid_event *event = contract_event(contract);
     check_fails(braid_event_record(NULL, NULL), BRAID_INVALID_ARGUMENT, "");
@@ -279,15 +303,22 @@ static void bad_arguments_are_refused(void **state)
     check_fails(braid_event_query(NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_event_wait(NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_event_get_elapsed(event, NULL, &(uint64_t){ 0 }), BRAID_INVALID_ARGUMENT, "");
+    const char *way = "stream is NULL: braid_device_get_default_stream() gives";
+    check_fails(braid_stream_wait(NULL), BRAID_INVALID_ARGUMENT, way);
+    check_fails(braid_stream_query(NULL), BRAID_INVALID_ARGUMENT, way);
+    check_fails(braid_stream_host_call(NULL, append, NULL), BRAID_INVALID_ARGUMENT, way);
+    check_fails(braid_stream_copy(NULL, data, data + 1, 1), BRAID_INVALID_ARGUMENT, way);
+    check_fails(braid_stream_fill(NULL, data, 0, 4, 1), BRAID_INVALID_ARGUMENT, way);
+    assert_null(braid_stream_get_handle(NULL));
     check_fails(braid_stream_create(device, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_event_create(device, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_stream_host_call(device, NULL, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_stream_copy(device, NULL, NULL, data, 4), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_stream_copy(device, NULL, data, NULL, 4), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_stream_copy(device, NULL, data, data, 0), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_stream_fill(device, NULL, NULL, 0, 4, 1), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_stream_fill(device, NULL, data, 0, 3, 1), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_stream_fill(device, NULL, data, 0, 4, 0), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_host_call(own, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_copy(own, NULL, data, 4), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_copy(own, data, NULL, 4), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_copy(own, data, data, 0), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_fill(own, NULL, 0, 4, 1), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_fill(own, data, 0, 3, 1), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_stream_fill(own, data, 0, 4, 0), BRAID_INVALID_ARGUMENT, "");
 }
 
 static void handles_can_be_had_and_wrapped(void **state)
@@ -295,7 +326,7 @@ static void handles_can_be_had_and_wrapped(void **state)
     struct contract *contract = *state;
     braid_device *device = contract->device;
     braid_stream *stream = contract_stream(contract), *wrapped;
-    void *handle = braid_stream_get_handle(device, stream);
+    void *handle = braid_stream_get_handle(stream);
     assert_non_null(handle);
     braid_status status = braid_stream_wrap(device, handle, &wrapped);
     if (status == BRAID_UNSUPPORTED) {
@@ -304,17 +335,17 @@ static void handles_can_be_had_and_wrapped(void **state)
         return;
     }
     check_ok(status);
-    assert_ptr_equal(braid_stream_get_handle(device, wrapped), handle);
+    assert_ptr_equal(braid_stream_get_handle(wrapped), handle);
     // The wrapper stands for the same queue: a launch on it follows work on the other.
     uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
     struct gate gate = contract_close(contract, stream);
-    check_ok(braid_stream_fill(device, stream, data, 5, 4, 1));
-    check_ok(braid_stream_copy(device, wrapped, seen, data, 4));
+    check_ok(braid_stream_fill(stream, data, 5, 4, 1));
+    check_ok(braid_stream_copy(wrapped, seen, data, 4));
     check_still_closed(gate);
     braid_stream_destroy(wrapped); // only unwraps, without waiting
     check_still_closed(gate);
     gate_open(gate);
-    check_ok(braid_stream_wait(device, stream));
+    check_ok(braid_stream_wait(stream));
     assert_int_equal(*seen, 5);
 }
 
@@ -332,6 +363,7 @@ int run_streams_and_events(void)
         contract_test(streams_run_at_once),
         contract_test(destroying_a_stream_waits_for_its_work_only),
         contract_test(timing_events_measure_what_lies_between),
+        contract_test(the_default_stream_is_the_devices_own),
         contract_test(bad_arguments_are_refused),
         contract_test(handles_can_be_had_and_wrapped),
     };

@@ -19,9 +19,9 @@ static void a_stream_passes_a_busy_null_stream(void **state)
     uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
     braid_stream *stream = contract_stream(contract);
     struct gate gate = contract_close(contract, NULL);
-    check_ok(braid_stream_fill(contract->device, stream, data, 5, 4, 1));
-    check_ok(braid_stream_copy(contract->device, stream, seen, data, 4));
-    check_ok(braid_stream_wait(contract->device, stream));
+    check_ok(braid_stream_fill(stream, data, 5, 4, 1));
+    check_ok(braid_stream_copy(stream, seen, data, 4));
+    check_ok(braid_stream_wait(stream));
     check_still_closed(gate);
     assert_int_equal(*seen, 5);
     gate_open(gate);
@@ -32,9 +32,9 @@ static void the_null_stream_passes_a_busy_stream(void **state)
     struct contract *contract = *state;
     uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
     struct gate gate = contract_close(contract, contract_stream(contract));
-    check_ok(braid_stream_fill(contract->device, NULL, data, 5, 4, 1));
-    check_ok(braid_stream_copy(contract->device, NULL, seen, data, 4));
-    check_ok(braid_stream_wait(contract->device, NULL));
+    check_ok(braid_stream_fill(braid_device_get_default_stream(contract->device), data, 5, 4, 1));
+    check_ok(braid_stream_copy(braid_device_get_default_stream(contract->device), seen, data, 4));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(contract->device)));
     check_still_closed(gate);
     assert_int_equal(*seen, 5);
     gate_open(gate);
@@ -65,9 +65,9 @@ static void the_null_stream_passes_a_slow_launch(void **state)
     braid_exec *exec = contract_exec(contract, graph);
     check_ok(braid_exec_launch(exec, contract_stream(contract)));
     gate_wait_until_entered(gate);
-    check_ok(braid_stream_fill(contract->device, NULL, data, 5, 4, 1));
-    check_ok(braid_stream_copy(contract->device, NULL, seen, data, 4));
-    check_ok(braid_stream_wait(contract->device, NULL));
+    check_ok(braid_stream_fill(braid_device_get_default_stream(contract->device), data, 5, 4, 1));
+    check_ok(braid_stream_copy(braid_device_get_default_stream(contract->device), seen, data, 4));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(contract->device)));
     check_still_closed(gate);
     assert_int_equal(*seen, 5);
     gate_open(gate);
@@ -85,7 +85,7 @@ static void waiting_for_the_null_stream_waits(void **state)
     add_axpy(graph, (braid_node_options){ AFTER(busy) }, data, data, 1, 9, 1);
     braid_exec *exec = contract_exec(contract, graph);
     check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_stream_wait(contract->device, NULL));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(contract->device)));
     assert_int_equal(*data, 9);
 }
 

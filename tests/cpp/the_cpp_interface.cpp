@@ -331,6 +331,7 @@ static void streams_work_by_themselves(braid::device &device)
     end.record(stream);
     end.wait();
     expect(end.done() && stream.done() && begin.elapsed_ns(end) < UINT64_MAX);
+    expect(device.default_stream() == braid_device_get_default_stream(device));
     expect(heard.size() == 1 && copied[3] == 3 && device.info().streams_live > 0);
 }
 

@@ -63,7 +63,7 @@ static void check(braid_exec_mode mode, int num_besides)
         check_ok(braid_stream_create(device, NULL, &streams[i]));
     check_ok(braid_exec_launch(exec, streams[0]));
     for (int i = 0; i < num_besides; i++)
-        check_ok(braid_stream_host_call(device, streams[0], nothing, NULL));
+        check_ok(braid_stream_host_call(streams[0], nothing, NULL));
     unsigned num_launched = 1 + launch_until_it_fails(exec, streams);
     check_ok(braid_exec_wait(exec));
     unsigned num_when_waited = atomic_load(&num_run);
@@ -147,7 +147,7 @@ static void check_asked(braid_exec_mode mode, uint32_t num_frames, int num_besid
     struct asked asked = { 0 };
     open_asked(&asked, mode, num_frames);
     for (int i = 0; i < num_besides; i++)
-        check_ok(braid_stream_host_call(asked.device, asked.stream, nothing, NULL));
+        check_ok(braid_stream_host_call(asked.stream, nothing, NULL));
     check_ok(braid_exec_launch(asked.asker.exec, asked.stream));
     asker_start(&asked.asker, ask_and_open, &asked);
     failing_memory_arm(1);

@@ -171,7 +171,7 @@ static void a_lane_at_a_gate_keeps_no_worker(void **state)
         check_ok(braid_exec_launch(of.exec, of.stream));
     assert_true(reaches(&of.num_others, DEPTH));
     atomic_uint done = 0;
-    check_ok(braid_stream_host_call(of.device, stream, set, &done));
+    check_ok(braid_stream_host_call(stream, set, &done));
     bool met = reaches(&done, 1);
     gate_open(&of.gate);
     check_ok(braid_exec_wait(of.exec));

@@ -231,8 +231,9 @@ static void set_scene(void)
 static bool play_scene(braid_device *device, braid_exec *exec, braid_stream *stream,
                        braid_event *first)
 {
+    (void)device;
     set_scene();
-    check_ok(braid_stream_host_call(device, stream, await_start, NULL));
+    check_ok(braid_stream_host_call(stream, await_start, NULL));
     check_ok(braid_exec_launch(exec, stream));
     check_ok(braid_event_record(first, stream));
     check_ok(braid_exec_launch(exec, stream));

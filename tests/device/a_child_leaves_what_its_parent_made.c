@@ -23,7 +23,7 @@ struct fixture {
     braid_graph *graph;
     braid_node node;
     braid_exec *exec;
-    braid_stream *stream;
+    braid_stream *stream, *own; // made, and the default one
     braid_event *event;
     void *memory;
     int calls;
@@ -52,6 +52,7 @@ static void make_all(void)
         all.graph, &(braid_host_call){ .call = add_one, .user = &all.calls }, &all.node));
     check_ok(braid_exec_create(all.device, all.graph,
                                &(braid_exec_options){ .frames_in_flight = 2 }, &all.exec));
+    all.own = braid_device_get_default_stream(all.device);
     check_ok(braid_stream_create(all.device, NULL, &all.stream));
     check_ok(braid_event_create(all.device, NULL, &all.event));
     check_ok(braid_memory_allocate(all.device, BRAID_MEMORY_HOST, 64, &all.memory));
@@ -64,7 +65,7 @@ static void destroy_all(void)
     braid_exec_destroy(all.exec);
     braid_stream_destroy(all.stream);
     braid_event_destroy(all.event);
-    braid_memory_free(all.device, BRAID_MEMORY_HOST, all.memory);
+    braid_memory_free(all.device, all.memory);
     braid_graph_destroy(all.graph);
     if (braid_device_close(all.group) || braid_device_close(all.device))
         abort();
@@ -166,9 +167,9 @@ static void use_the_device(void)
     void *memory;
     braid_device_info info;
     refused(braid_stream_create(all.device, NULL, &stream));
-    refused(braid_stream_wait(all.device, all.stream));
-    refused(braid_stream_query(all.device, NULL));
-    refused(braid_stream_copy(all.device, NULL, bytes, bytes + 2, 2));
+    refused(braid_stream_wait(all.stream));
+    refused(braid_stream_query(all.own));
+    refused(braid_stream_copy(all.own, bytes, bytes + 2, 2));
     refused(braid_stream_follow(all.stream, all.event));
     refused(braid_event_create(all.device, NULL, &event));
     refused(braid_event_record(all.event, all.stream));
@@ -180,7 +181,7 @@ static void use_the_device(void)
     refused(braid_exec_create(all.group, all.graph, NULL, &exec));
     refused(braid_graph_tune(all.graph, all.device, NULL, &way));
     braid_device_get_info(all.device, &info);
-    require(!info.num_units && !braid_stream_get_handle(all.device, NULL), __LINE__);
+    require(!info.num_units && !braid_stream_get_handle(all.own), __LINE__);
 }
 
 static void use_the_exec(void)

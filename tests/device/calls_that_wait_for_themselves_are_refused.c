@@ -48,7 +48,7 @@ static void call_everything(void *user)
     expect_refused(all, braid_exec_set_args(all->exec, all->node, NULL, 0));
     expect_refused(all, braid_exec_launch(all->other, NULL));
     expect_refused(all, braid_exec_wait(all->other));
-    expect_refused(all, braid_stream_wait(all->device, NULL));
+    expect_refused(all, braid_stream_wait(braid_device_get_default_stream(all->device)));
     expect_refused(all, braid_event_wait(all->event));
     expect_refused(all, braid_device_close(all->device));
     braid_exec_destroy(all->exec); // refused too: the frame goes on
@@ -150,10 +150,10 @@ static void functions_on_a_stream(void **state)
     check_ok(braid_stream_create(all.device, NULL, &stream));
     for (int round = 1; round <= 3; round++) {
         check_ok(braid_exec_launch(all.exec, stream));
-        check_ok(braid_stream_host_call(all.device, stream, call_everything, &all));
-        check_ok(braid_stream_host_call(all.device, stream, call_everything, &all));
+        check_ok(braid_stream_host_call(stream, call_everything, &all));
+        check_ok(braid_stream_host_call(stream, call_everything, &all));
         check_ok(braid_exec_launch(all.exec, stream));
-        check_ok(braid_stream_wait(all.device, stream));
+        check_ok(braid_stream_wait(stream));
         assert_int_equal(all.num_calls, 2 * NUM_REFUSED * round);
         assert_int_equal(all.num_refused, 2 * NUM_REFUSED * round);
     }

@@ -57,7 +57,7 @@ static void all_that_is_left_is_counted(void **state)
     braid_exec_destroy(execs[0]);
     check_fails(braid_device_close(device), BRAID_IN_USE,
                 "1 exec, 1 stream, 3 events, 1 allocation");
-    braid_memory_free(device, BRAID_MEMORY_HOST, memory);
+    braid_memory_free(device, memory);
     for (int i = 0; i < 3; i++)
         braid_event_destroy(events[i]);
     braid_stream_destroy(stream);
@@ -108,7 +108,7 @@ static void idle_objects_of_execs_hold_nothing_open(void **state)
 }
 
 // Whatever is given it. That it reads no freed memory, the sanitizer tells.
-static void refuse_closed(braid_device *closed, braid_device *open)
+static void refuse_closed(braid_device *closed, braid_stream *own, braid_device *open)
 {
     braid_device *const both[] = { open, closed };
     braid_device *group;
@@ -124,11 +124,11 @@ static void refuse_closed(braid_device *closed, braid_device *open)
     refused(braid_device_close(closed));
     refused(braid_stream_create(closed, NULL, &stream));
     refused(braid_stream_wrap(closed, &calls, &stream));
-    refused(braid_stream_wait(closed, NULL));
-    refused(braid_stream_query(closed, NULL));
-    refused(braid_stream_copy(closed, NULL, &calls, &memory, 4));
-    refused(braid_stream_fill(closed, NULL, &calls, 1, 4, 1));
-    refused(braid_stream_host_call(closed, NULL, add_one, &calls));
+    refused(braid_stream_wait(own));
+    refused(braid_stream_query(own));
+    refused(braid_stream_copy(own, &calls, &memory, 4));
+    refused(braid_stream_fill(own, &calls, 1, 4, 1));
+    refused(braid_stream_host_call(own, add_one, &calls));
     refused(braid_event_create(closed, NULL, &event));
     refused(braid_memory_allocate(closed, BRAID_MEMORY_HOST, 8, &memory));
     refused(braid_device_open_group(both, 2, &group));
@@ -146,17 +146,19 @@ static void a_closed_device_is_refused(void **state)
     (void)state;
     enum { NUM_DEVICES = 10 };
     braid_device *closed[NUM_DEVICES], *open = open_cpu();
+    braid_stream *own[NUM_DEVICES];
     braid_device_info info;
     braid_device_info stats;
-    int word = 0;
     for (int i = 0; i < NUM_DEVICES; i++) {
         closed[i] = open_cpu();
+        own[i] = braid_device_get_default_stream(closed[i]);
         check_ok(braid_device_close(closed[i]));
     }
     for (int i = 0; i < NUM_DEVICES; i++)
-        refuse_closed(closed[i], open);
-    braid_memory_free(closed[0], BRAID_MEMORY_HOST, &word);
-    assert_null(braid_stream_get_handle(closed[0], NULL));
+        refuse_closed(closed[i], own[i], open);
+    assert_null(braid_stream_get_handle(own[0]));
+    assert_null(braid_device_get_default_stream(closed[0]));
+    braid_stream_destroy(own[0]);
     braid_device_get_info(closed[0], &info);
     assert_string_equal(info.backend, "");
     braid_device_get_info(closed[0], &stats);

@@ -67,8 +67,8 @@ static void devices_refuse_null(void **state)
     refuses(braid_device_open(NULL, NULL), "out_device");
     refuses(braid_memory_allocate(NULL, BRAID_MEMORY_HOST, 1, &memory), "device");
     refuses(braid_memory_allocate(all->device, BRAID_MEMORY_HOST, 1, NULL), "out_memory");
-    braid_memory_free(NULL, BRAID_MEMORY_HOST, &memory);
-    braid_memory_free(all->device, BRAID_MEMORY_HOST, NULL);
+    braid_memory_free(NULL, &memory);
+    braid_memory_free(all->device, NULL);
     braid_device_close(NULL);
 }
 
@@ -110,23 +110,26 @@ static void loops_refuse_null(void **state)
 static void streams_refuse_null(void **state)
 {
     struct objects *all = *state;
-    braid_stream *stream;
+    braid_stream *stream, *own = braid_device_get_default_stream(all->device);
     void *memory;
     refuses(braid_stream_create(NULL, NULL, &stream), "device");
     refuses(braid_stream_create(all->device, NULL, NULL), "out_stream");
     refuses(braid_stream_wrap(NULL, NULL, &stream), "device");
     refuses(braid_stream_wrap(all->device, NULL, NULL), "out_stream");
-    refuses(braid_stream_wait(NULL, NULL), "device");
-    refuses(braid_stream_query(NULL, NULL), "device");
-    refuses(braid_stream_copy(NULL, NULL, &memory, &stream, 1), "device");
-    refuses(braid_stream_copy(all->device, NULL, NULL, &stream, 1), "to");
-    refuses(braid_stream_copy(all->device, NULL, &memory, NULL, 1), "from");
-    refuses(braid_stream_fill(NULL, NULL, &memory, 0, 1, 1), "device");
-    refuses(braid_stream_fill(all->device, NULL, NULL, 0, 1, 1), "to");
-    refuses(braid_stream_host_call(NULL, NULL, call, NULL), "device");
-    refuses(braid_stream_host_call(all->device, NULL, NULL, NULL), "call");
+    refuses(braid_stream_wait(NULL), "stream");
+    refuses(braid_stream_query(NULL), "stream");
+    refuses(braid_stream_copy(NULL, &memory, &stream, 1), "stream");
+    refuses(braid_stream_copy(own, NULL, &stream, 1), "to");
+    refuses(braid_stream_copy(own, &memory, NULL, 1), "from");
+    refuses(braid_stream_fill(NULL, &memory, 0, 1, 1), "stream");
+    refuses(braid_stream_fill(own, NULL, 0, 1, 1), "to");
+    refuses(braid_stream_host_call(NULL, call, NULL), "stream");
+    refuses(braid_stream_host_call(own, NULL, NULL), "call");
+    check_fails(braid_stream_wait(NULL), BRAID_INVALID_ARGUMENT,
+                "stream is NULL: braid_device_get_default_stream() gives");
     refuses(braid_stream_follow(NULL, NULL), "event");
-    assert_null(braid_stream_get_handle(NULL, NULL));
+    assert_null(braid_stream_get_handle(NULL));
+    assert_null(braid_device_get_default_stream(NULL));
     braid_stream_destroy(NULL);
 }
 

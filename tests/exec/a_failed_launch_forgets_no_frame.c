@@ -87,7 +87,7 @@ static bool fail_call(struct fixture *fixture, int k)
 {
     static char memory[4];
     struct trace *trace = &fixture->trace;
-    check_ok(braid_stream_fill(fixture->device, fixture->streams[0], memory, 0, 1, 4));
+    check_ok(braid_stream_fill(fixture->streams[0], memory, 0, 1, 4));
     check_ok(braid_exec_launch(fixture->exec, fixture->streams[0]));
     trace->num_calls = 0;
     trace->fail_at = k;
@@ -345,7 +345,7 @@ static void a_frame_that_can_be_neither_recorded_nor_awaited_fails_its_device(vo
     const bool enabled = true;
     check_failed(braid_exec_set(fixture.exec, fixture.node, BRAID_TARGET_ENABLED, 0, &enabled));
     check_failed(braid_exec_create(fixture.device, graph, NULL, &other));
-    check_failed(braid_stream_wait(fixture.device, fixture.streams[0]));
+    check_failed(braid_stream_wait(fixture.streams[0]));
     check_failed(braid_stream_follow(fixture.streams[0], event));
     check_failed(braid_event_record(event, NULL));
     check_failed(braid_event_wait(event));

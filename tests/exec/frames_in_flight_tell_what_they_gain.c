@@ -83,6 +83,9 @@ static braid_exec_info info_of(const struct task *tasks, int num_tasks, uint32_t
     };
     braid_exec *exec = own_exec(device, graph, &options);
     braid_exec_get_info(exec, &info);
+    static char reason[256]; // the exec's own ends with it
+    snprintf(reason, sizeof(reason), "%s", info.frames_reason);
+    info.frames_reason = reason;
     destroy_owned();
     return info;
 }

@@ -61,11 +61,11 @@ static braid_exec *make_exec(braid_device *device, const braid_exec_options *opt
 static struct trace trace;
 
 // Puts a task of the program's own on the stream; returns its entry.
-static int mark(braid_device *device, braid_stream *stream)
+static int mark(braid_stream *stream)
 {
     static char memory[4];
     trace.fail_at = 0;
-    check_ok(braid_stream_fill(device, stream, memory, 0, 1, 4));
+    check_ok(braid_stream_fill(stream, memory, 0, 1, 4));
     return trace.num_entries - 1;
 }
 
@@ -89,13 +89,13 @@ static void check_fork_and_join(const braid_exec_options *options)
 {
     braid_device *device = NULL;
     check_ok(trace_open(&trace, false, &device));
-    braid_stream *stream = own_stream(device);
+    braid_stream *stream = own_stream(device), *own = braid_device_get_default_stream(device);
     braid_exec *exec = make_exec(device, options);
     braid_stream *const callers[] = { stream, NULL, stream };
     for (int i = 0; i < 3; i++) {
-        int before = mark(device, callers[i]);
+        int before = mark(i == 1 ? own : stream);
         check_ok(braid_exec_launch(exec, callers[i]));
-        assert_frame_is_between(before, mark(device, callers[i]));
+        assert_frame_is_between(before, mark(i == 1 ? own : stream));
     }
     braid_exec_destroy(exec);
     destroy_now(stream);
@@ -205,7 +205,7 @@ static void fail_every_call_of_a_launch(const braid_exec_options *options)
     braid_exec *exec = make_exec(device, options);
     int num_node_failures = 0;
     for (int k = 1;; k++) {
-        int before = mark(device, NULL);
+        int before = mark(braid_device_get_default_stream(device));
         trace.num_calls = 0;
         trace.failed = false;
         trace.fail_at = k;
@@ -217,10 +217,10 @@ static void fail_every_call_of_a_launch(const braid_exec_options *options)
         assert_int_equal(status, BRAID_DEVICE_ERROR);
         assert_non_null(strstr(braid_error_get_message(), "planted failure"));
         num_node_failures += names_a_node(braid_error_get_message());
-        assert_joined(before, mark(device, NULL));
-        before = mark(device, NULL);
+        assert_joined(before, mark(braid_device_get_default_stream(device)));
+        before = mark(braid_device_get_default_stream(device));
         check_ok(braid_exec_launch(exec, NULL));
-        assert_frame_is_between(before, mark(device, NULL));
+        assert_frame_is_between(before, mark(braid_device_get_default_stream(device)));
         trace.num_entries = 0;
     }
     assert_true(num_node_failures > NUM_NODES); // each task, and each record and wait of the plan
@@ -270,7 +270,7 @@ static void events_are_renewed_where_the_device_asks_for_it(void **state)
     braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     for (int frame = 0; frame < 4; frame++) {
         trace.num_entries = 0;
-        int before = mark(device, NULL);
+        int before = mark(braid_device_get_default_stream(device));
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_launch(exec, NULL));
         // No plan event is recorded twice in two frames; fork, joins and `done` lie beyond a join.

@@ -295,9 +295,8 @@ static braid_status launch(struct playing *playing, braid_stream *stream,
     out_result->queued = !status;
     if (status)
         return status;
-    write_down(trace,
-               (struct trace_entry){ TRACE_PROGRAM_LAUNCH,
-                                     stream_number(device_backend_stream(stream)), 0, NULL });
+    write_down(trace, (struct trace_entry){ TRACE_PROGRAM_LAUNCH, stream_number(stream->backend), 0,
+                                            NULL });
     return BRAID_OK;
 }
 

@@ -48,7 +48,7 @@ static void queue_work(void *user)
     struct scene *scene = user;
     static char memory[4];
     scene->trace.while_calling = NULL;
-    check_ok(braid_stream_fill(scene->device, scene->stream, memory, 0, 1, sizeof(memory)));
+    check_ok(braid_stream_fill(scene->stream, memory, 0, 1, sizeof(memory)));
     scene->work = scene->trace.num_entries - 1;
 }
 

@@ -55,10 +55,11 @@ void subject_host_call(void *user)
 
 braid_status subject_queue_call(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device;
     struct subject_work *work = user;
     if (work->node == work->subject->failing)
         return BRAID_IO_ERROR;
-    return braid_stream_host_call(device, stream, subject_host_call, work);
+    return braid_stream_host_call(stream, subject_host_call, work);
 }
 
 // ---- the frames ----

@@ -163,14 +163,14 @@ static void break_the_second(braid_exec_mode mode)
     (void)!braid_exec_launch(exec, NULL); // may meet the fault, or be ahead of it
     check_fails(braid_exec_wait(exec), BRAID_DEVICE_ERROR, "cuda:1");
     check_fails(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 0), BRAID_DEVICE_ERROR, "cuda:1");
-    check_ok(braid_stream_fill(devices[0], NULL, words[0], 1, 4, 1));
-    check_ok(braid_stream_wait(devices[0], NULL));
+    check_ok(braid_stream_fill(braid_device_get_default_stream(devices[0]), words[0], 1, 4, 1));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(devices[0])));
     assert_true(standin_configure("BRAID_STANDIN_ASYNC", NULL));
     standin_forget_faults();
     destroy_now(exec);
     braid_device_close(group);
     for (uint32_t i = 0; i < 2; i++) {
-        braid_memory_free(devices[i], BRAID_MEMORY_DEVICE, words[i]);
+        braid_memory_free(devices[i], words[i]);
         check_ok(braid_device_close(devices[i]));
     }
     check_nothing_is_left();

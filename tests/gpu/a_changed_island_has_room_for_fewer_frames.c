@@ -89,7 +89,7 @@ static void a_changed_island_has_room_for_fewer_frames(void **state)
                             &(braid_dim3){ 3, 1, 1 }));
     assert_int_equal(run(&setup, 3), 2);
     braid_exec_destroy(setup.exec);
-    braid_memory_free(setup.device, BRAID_MEMORY_DEVICE, setup.sums);
+    braid_memory_free(setup.device, setup.sums);
     check_ok(braid_device_close(setup.device));
     check_nothing_is_left();
 }

@@ -25,7 +25,7 @@ static void open_behind_gate(struct destroyed *destroyed)
     reset_standin();
     sem_init(&destroyed->gate, 0, 0);
     check_ok(frame_open(frame, "cuda"));
-    check_ok(braid_stream_host_call(frame->device, frame->stream, wait_for_gate, &destroyed->gate));
+    check_ok(braid_stream_host_call(frame->stream, wait_for_gate, &destroyed->gate));
 }
 
 static void *destroy_exec(void *user)

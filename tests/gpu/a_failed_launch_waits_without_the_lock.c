@@ -177,7 +177,7 @@ static void open_kept(struct kept *kept)
     struct frame *frame = &kept->frame;
     reset_standin();
     check_ok(frame_open(frame, "cuda"));
-    check_ok(braid_stream_fill(frame->device, frame->stream, frame->words, 7, 4, 1));
+    check_ok(braid_stream_fill(frame->stream, frame->words, 7, 4, 1));
     sem_init(&kept->may_end, 0, 0);
     braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(

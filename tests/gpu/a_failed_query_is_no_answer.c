@@ -398,7 +398,7 @@ static void open_trapping(struct trapping *trapping)
     uint32_t code = 0;
     struct frame *frame = &trapping->frame;
     check_ok(frame_open(frame, "cuda"));
-    check_ok(braid_stream_fill(frame->device, frame->stream, frame->words, 0, 4, 1));
+    check_ok(braid_stream_fill(frame->stream, frame->words, 0, 4, 1));
     braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(
         graph,

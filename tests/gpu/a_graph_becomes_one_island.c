@@ -70,7 +70,7 @@ static void a_kernel_has_room_for_the_arguments_of_all_calls(void **state)
     assert_int_equal(*(const unsigned *)ran, CALLS);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, ran);
+    braid_memory_free(device, ran);
     braid_device_close(device);
     check_nothing_is_left();
 }
@@ -178,8 +178,8 @@ static void a_frame_keeps_its_arguments(void **state)
     check_ok(braid_exec_wait(exec));
     assert_int_equal(*(unsigned *)first, 3);
     assert_int_equal(*(unsigned *)second, 3);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, first);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, second);
+    braid_memory_free(device, first);
+    braid_memory_free(device, second);
 }
 
 static atomic_bool is_running;

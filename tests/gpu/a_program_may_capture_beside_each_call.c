@@ -129,13 +129,13 @@ static braid_status wrap_captured(struct world *world)
 static braid_status query_captured(struct world *world)
 {
     braid_status status = wrap_captured(world);
-    return status ? status : braid_stream_query(world->device, world->wrapped);
+    return status ? status : braid_stream_query(world->wrapped);
 }
 
 static braid_status synchronize_captured(struct world *world)
 {
     braid_status status = wrap_captured(world);
-    return status ? status : braid_stream_wait(world->device, world->wrapped);
+    return status ? status : braid_stream_wait(world->wrapped);
 }
 
 static braid_status query_captured_event(struct world *world)
@@ -168,12 +168,12 @@ static braid_status launch_captured(struct world *world)
 
 static braid_status fill_default(struct world *world)
 {
-    return braid_stream_fill(world->device, NULL, world->words, 0, 4, 1);
+    return braid_stream_fill(braid_device_get_default_stream(world->device), world->words, 0, 4, 1);
 }
 
 static braid_status query_default(struct world *world)
 {
-    return braid_stream_query(world->device, NULL);
+    return braid_stream_query(braid_device_get_default_stream(world->device));
 }
 
 static const struct {

@@ -93,7 +93,7 @@ static void audits_at_once_have_findings_of_their_own(void **state)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < NUM_THREADS; i++) {
         assert_int_equal(audits[i].num_wrong, 0);
-        braid_memory_free(world->device, BRAID_MEMORY_DEVICE, audits[i].memory);
+        braid_memory_free(world->device, audits[i].memory);
     }
     pthread_barrier_destroy(&meeting);
     assert_int_equal(standin_bad_accesses(), 0);

@@ -236,7 +236,7 @@ static void accesses_to_wrong_versions_are_found(void **state)
         NULL));
     EXPECT(world, "node 0 'given' reads bytes from 4 to 7 of 'turns'" UNDECLARED,
            "node 0 'given' reads bytes from 8 to 11 of 'turns[-1]'" UNDECLARED);
-    braid_memory_free(world->device, BRAID_MEMORY_DEVICE, more);
+    braid_memory_free(world->device, more);
 }
 
 static void loops_end_as_the_device_says(void **state)
@@ -386,7 +386,7 @@ static void nodes_of_many_buffers_tell_in_turn(void **state)
     EXPECT(world, "node 0 'given' writes bytes from 60 to 63 of 'first'" UNDECLARED,
            "node 2 'given' writes bytes from 60 to 63 of 'first'" UNDECLARED,
            "node 3 'given' writes bytes from 60 to 63 of 'first'" UNDECLARED);
-    braid_memory_free(world->device, BRAID_MEMORY_DEVICE, more);
+    braid_memory_free(world->device, more);
 }
 
 static int num_copies;

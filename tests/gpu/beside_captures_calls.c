@@ -7,9 +7,10 @@
 
 static braid_status queue_copy(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device;
     struct world *world = user;
     world->mode_inside = get_mode();
-    return braid_stream_copy(device, stream, &world->words[2], world->words, sizeof(uint32_t));
+    return braid_stream_copy(stream, &world->words[2], world->words, sizeof(uint32_t));
 }
 
 static void hold(void *user)
@@ -130,8 +131,8 @@ braid_status close_world(struct world *world)
     braid_event_destroy(world->end);
     braid_stream_destroy(world->wrapped);
     braid_stream_destroy(world->stream);
-    braid_memory_free(world->device, BRAID_MEMORY_DEVICE, world->words);
-    braid_memory_free(world->device, BRAID_MEMORY_HOST, world->read);
+    braid_memory_free(world->device, world->words);
+    braid_memory_free(world->device, world->read);
     return braid_device_close(world->device);
 }
 
@@ -155,7 +156,7 @@ static braid_status make_memory(struct world *world, braid_memory_kind kind)
 {
     uint32_t *words = NULL;
     braid_status status = allocate(world, kind, &words);
-    braid_memory_free(world->device, kind, words);
+    braid_memory_free(world->device, words);
     return status;
 }
 
@@ -184,17 +185,17 @@ static braid_status wrap_stream(struct world *world)
 
 static braid_status synchronize_stream(struct world *world)
 {
-    return braid_stream_wait(world->device, world->stream);
+    return braid_stream_wait(world->stream);
 }
 
 braid_status synchronize_default(struct world *world)
 {
-    return braid_stream_wait(world->device, NULL);
+    return braid_stream_wait(braid_device_get_default_stream(world->device));
 }
 
 static braid_status query_stream(struct world *world)
 {
-    return braid_stream_query(world->device, world->stream);
+    return braid_stream_query(world->stream);
 }
 
 static braid_status make_event(struct world *world)
@@ -234,28 +235,28 @@ static braid_status elapsed(struct world *world)
 
 static braid_status copy(struct world *world)
 {
-    return braid_stream_copy(world->device, world->stream, world->read, world->words, 64);
+    return braid_stream_copy(world->stream, world->read, world->words, 64);
 }
 
 static braid_status copy_pageable(struct world *world)
 {
     static uint32_t own[16];
-    return braid_stream_copy(world->device, world->stream, own, world->words, 64);
+    return braid_stream_copy(world->stream, own, world->words, 64);
 }
 
 static braid_status fill(struct world *world)
 {
-    return braid_stream_fill(world->device, world->stream, world->words, 0, 4, 8);
+    return braid_stream_fill(world->stream, world->words, 0, 4, 8);
 }
 
 static braid_status fill_host(struct world *world)
 {
-    return braid_stream_fill(world->device, world->stream, world->read, 0, 4, 8);
+    return braid_stream_fill(world->stream, world->read, 0, 4, 8);
 }
 
 static braid_status call_host(struct world *world)
 {
-    return braid_stream_host_call(world->device, world->stream, host_call, NULL);
+    return braid_stream_host_call(world->stream, host_call, NULL);
 }
 
 braid_status make_and_destroy(struct world *world)

@@ -54,14 +54,15 @@ static void check_branch(int version, braid_exec_mode mode, long num_nodes)
         for (int frame = 0; frame < 3; frame++)
             check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
-        check_ok(braid_stream_copy(device, NULL, read, words, 4 * NUM_WORDS));
-        check_ok(braid_stream_wait(device, NULL));
+        check_ok(
+            braid_stream_copy(braid_device_get_default_stream(device), read, words, 4 * NUM_WORDS));
+        check_ok(braid_stream_wait(braid_device_get_default_stream(device)));
         assert_int_equal(((const uint32_t *)read)[FIRST], condition);
         assert_int_equal(((const uint32_t *)read)[SECOND], !condition);
         destroy_now(exec);
     }
-    braid_memory_free(device, BRAID_MEMORY_HOST, read);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, words);
+    braid_memory_free(device, read);
+    braid_memory_free(device, words);
     finish_standin();
 }
 

@@ -88,7 +88,7 @@ static void change_and_let_go(void *user)
     struct frame *frame = &changed->frame;
     check_ok(braid_exec_set(frame->exec, changed->node, BRAID_TARGET_USER, 0,
                             &(void *){ &changed->num[1] }));
-    check_ok(braid_stream_wait(frame->device, frame->stream));
+    check_ok(braid_stream_wait(frame->stream));
     changed->answer = braid_exec_wait_for(frame->exec, BRAID_LAST_FRAME, 0);
     check_ok(braid_exec_set(frame->exec, changed->node, BRAID_TARGET_USER, 0,
                             &(void *){ &changed->num[2] }));

@@ -155,9 +155,9 @@ static void finish(const struct world *world)
 {
     braid_exec_destroy(world->exec);
     braid_graph_destroy(world->graph);
-    braid_memory_free(world->device, BRAID_MEMORY_HOST, world->gate);
+    braid_memory_free(world->device, world->gate);
     for (int i = 0; i < NUM_CELLS; i++)
-        braid_memory_free(world->device, BRAID_MEMORY_DEVICE, world->cells[i]);
+        braid_memory_free(world->device, world->cells[i]);
     check_ok(braid_device_close(world->device));
     check_nothing_is_left();
 }
@@ -335,7 +335,7 @@ static void a_failed_device_is_told_with_its_nodes(void **state)
     check_fails(braid_exec_cancel(world.exec), BRAID_DEVICE_ERROR, "'fail'");
     braid_exec_destroy(world.exec);
     braid_graph_destroy(world.graph);
-    braid_memory_free(world.device, BRAID_MEMORY_DEVICE, cell);
+    braid_memory_free(world.device, cell);
     (void)!braid_device_close(world.device);
 }
 

@@ -69,7 +69,7 @@ static int run_kernel(const char *name, const char *source, unsigned wanted)
     memcpy(&found, memory, sizeof(found));
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
-    braid_memory_free(device, BRAID_MEMORY_HOST, memory);
+    braid_memory_free(device, memory);
     braid_device_close(device);
     return found == wanted ? 0 : 4;
 }

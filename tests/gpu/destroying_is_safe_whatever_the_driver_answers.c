@@ -79,7 +79,7 @@ static void fail_for_good(braid_exec_mode mode, const char *rules)
     destroy_exec(&frame, rules);
     assert_non_null(strstr(logged, "can be neither recorded nor awaited"));
     assert_int_equal(read_stats(frame.device).events_leased, 0);
-    check_fails(braid_stream_wait(frame.device, frame.stream), BRAID_DEVICE_ERROR, "failed before");
+    check_fails(braid_stream_wait(frame.stream), BRAID_DEVICE_ERROR, "failed before");
     check_fails(frame_create_exec(&frame, mode), BRAID_DEVICE_ERROR, "failed before");
     frame_finish(&frame);
     assert_int_equal(standin_bad_accesses(), 0);
@@ -123,7 +123,7 @@ static void a_stream_whose_wait_fails_once(void **state)
         atomic_int num_calls = 0;
         open_frame(&frame);
         assert_true(standin_configure("BRAID_STANDIN_SLOW_US", "5000"));
-        check_ok(braid_stream_host_call(frame.device, frame.stream, count_late, &num_calls));
+        check_ok(braid_stream_host_call(frame.stream, count_late, &num_calls));
         fail_calls(rules[i]);
         braid_stream_destroy(frame.stream);
         frame.stream = NULL;
@@ -147,7 +147,7 @@ static void a_stream_whose_waits_fail(void **state)
     fail_calls(NULL);
     assert_non_null(strstr(logged, "waiting for a stream that is destroyed (cuda:0) failed"));
     assert_int_equal(standin_live("stream"), 1);
-    check_fails(braid_stream_query(frame.device, frame.stream), BRAID_DEVICE_ERROR,
+    check_fails(braid_stream_query(frame.stream), BRAID_DEVICE_ERROR,
                 "cuda:0 failed before: waiting for a stream that is destroyed");
     frame_finish(&frame);
     check_nothing_is_left();
@@ -163,13 +163,13 @@ static void what_was_current_before(void **state)
     void *current = NULL;
     open_frame(&frame);
     fail_calls("cuCtxSetCurrent:2=999");
-    check_ok(braid_stream_query(frame.device, frame.stream));
+    check_ok(braid_stream_query(frame.stream));
     fail_calls(NULL);
     assert_int_equal(cuCtxGetCurrent(&current), 0);
     assert_null(current);
     assert_string_equal(logged, "");
     fail_calls("cuCtxSetCurrent:2+=999");
-    check_ok(braid_stream_query(frame.device, frame.stream));
+    check_ok(braid_stream_query(frame.stream));
     fail_calls(NULL);
     assert_non_null(strstr(logged, "making current again what was current before"));
     assert_int_equal(cuCtxSetCurrent(NULL), 0);
@@ -223,7 +223,7 @@ static void what_is_current_behind_a_queue_call(void **state)
     check_fails(launch_queue_call(&frame, "cuCtxGetCurrent:1=999,cuCtxGetCurrent:2=999"),
                 BRAID_DEVICE_ERROR, "cuda:0");
     assert_non_null(strstr(logged, "going on behind a queue call (cuda:0) failed"));
-    check_fails(braid_stream_query(frame.device, frame.stream), BRAID_DEVICE_ERROR,
+    check_fails(braid_stream_query(frame.stream), BRAID_DEVICE_ERROR,
                 "cuda:0 failed before: going on behind a queue call");
     frame_finish(&frame);
     check_nothing_is_left();
@@ -245,15 +245,15 @@ static void the_mode_for_captures(void **state)
     open_frame(&frame);
     exchange_mode(THREAD_LOCAL);
     fail_calls("cuThreadExchangeStreamCaptureMode:1=999,cuThreadExchangeStreamCaptureMode:3=999");
-    check_ok(braid_stream_query(frame.device, frame.stream));
+    check_ok(braid_stream_query(frame.stream));
     fail_calls(NULL);
     assert_int_equal(exchange_mode(THREAD_LOCAL), THREAD_LOCAL);
     assert_string_equal(logged, "");
     fail_calls("cuThreadExchangeStreamCaptureMode:1+=999");
-    check_fails(braid_stream_query(frame.device, frame.stream), BRAID_DEVICE_ERROR,
+    check_fails(braid_stream_query(frame.stream), BRAID_DEVICE_ERROR,
                 "when the device was made current");
     fail_calls("cuThreadExchangeStreamCaptureMode:2+=999");
-    check_ok(braid_stream_query(frame.device, frame.stream));
+    check_ok(braid_stream_query(frame.stream));
     fail_calls(NULL);
     assert_non_null(strstr(logged, "going back to the thread's mode for captures"));
     assert_int_equal(exchange_mode(0), RELAXED);
@@ -272,12 +272,12 @@ static void memory_events_and_modules(void **state)
     fail_calls("cuCtxGetCurrent:1=999");
     braid_event_destroy(event);
     fail_calls("cuCtxGetCurrent:1=999");
-    braid_memory_free(frame.device, BRAID_MEMORY_HOST, frame.read);
+    braid_memory_free(frame.device, frame.read);
     frame.read = NULL;
     destroy_exec(&frame, NULL);
     braid_stream_destroy(frame.stream);
     frame.stream = NULL;
-    braid_memory_free(frame.device, BRAID_MEMORY_DEVICE, frame.words);
+    braid_memory_free(frame.device, frame.words);
     fail_calls("cuCtxGetCurrent:1=999");
     braid_device_close(frame.device);
     fail_calls(NULL);
@@ -297,8 +297,7 @@ static void a_device_that_is_not_made_current(void **state)
     braid_event_destroy(event);
     fail_calls(NULL);
     assert_non_null(strstr(logged, "destruction of an event (cuda:0) failed"));
-    check_fails(braid_stream_query(frame.device, frame.stream), BRAID_DEVICE_ERROR,
-                "destruction of an event");
+    check_fails(braid_stream_query(frame.stream), BRAID_DEVICE_ERROR, "destruction of an event");
     frame_finish(&frame);
     assert_int_equal(standin_live("event"), 1);
     assert_int_equal(standin_live("stream") + standin_live("memory") + standin_live("context"), 0);
@@ -310,8 +309,9 @@ static void a_device_whose_default_stream_does_not_answer(void **state)
     struct frame frame;
     atomic_int num_calls = 0;
     open_frame(&frame);
-    check_ok(braid_stream_host_call(frame.device, NULL, count_late, &num_calls));
-    check_ok(braid_stream_wait(frame.device, NULL));
+    check_ok(braid_stream_host_call(braid_device_get_default_stream(frame.device), count_late,
+                                    &num_calls));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(frame.device)));
     fail_calls("cuStreamSynchronize:2+=999"); // the first is for the frame's stream
     logged[0] = '\0';
     frame_finish(&frame);
@@ -361,10 +361,10 @@ static void break_beside_a_call(bool is_blocking)
     while (!atomic_load(&call.has_begun))
         sched_yield();
     assert_true(standin_configure("BRAID_STANDIN_ASYNC", "1=700"));
-    (void)!braid_stream_fill(frame.device, NULL, frame.words, 1, 4, 1);
+    (void)!braid_stream_fill(braid_device_get_default_stream(frame.device), frame.words, 1, 4, 1);
     braid_status status = BRAID_OK;
     while (!status)
-        status = braid_stream_wait(frame.device, NULL);
+        status = braid_stream_wait(braid_device_get_default_stream(frame.device));
     check_fails(status, BRAID_DEVICE_ERROR, "(700)");
     assert_true(standin_configure("BRAID_STANDIN_ASYNC", NULL));
     check_fails(braid_exec_wait(exec), BRAID_DEVICE_ERROR, "(700)");
@@ -402,8 +402,8 @@ static void a_device_that_answers_nothing(void **state)
     logged[0] = '\0';
     braid_exec_destroy(frame.exec);
     braid_stream_destroy(frame.stream);
-    braid_memory_free(frame.device, BRAID_MEMORY_HOST, frame.read);
-    braid_memory_free(frame.device, BRAID_MEMORY_DEVICE, frame.words);
+    braid_memory_free(frame.device, frame.read);
+    braid_memory_free(frame.device, frame.words);
     check_ok(braid_device_close(frame.device));
     assert_string_equal(logged, "");
     standin_forget_faults();

@@ -102,8 +102,9 @@ static void count_host_call(void *user)
 
 static braid_status copy_word(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device;
     const struct frame *frame = user;
-    return braid_stream_copy(device, stream, &frame->words[5], &frame->words[4], sizeof(uint32_t));
+    return braid_stream_copy(stream, &frame->words[5], &frame->words[4], sizeof(uint32_t));
 }
 
 static braid_status add_sum(braid_graph *graph, uint32_t *to, uint32_t *a, uint32_t *b, uint32_t c,
@@ -214,9 +215,9 @@ braid_status frame_run(struct frame *frame, uint32_t c)
 
 braid_status frame_read(struct frame *frame)
 {
-    braid_status status = braid_stream_copy(frame->device, frame->stream, frame->read, frame->words,
-                                            FRAME_WORDS * sizeof(uint32_t));
-    return status ? status : braid_stream_wait(frame->device, frame->stream);
+    braid_status status =
+        braid_stream_copy(frame->stream, frame->read, frame->words, FRAME_WORDS * sizeof(uint32_t));
+    return status ? status : braid_stream_wait(frame->stream);
 }
 
 void frame_finish(struct frame *frame)
@@ -224,8 +225,8 @@ void frame_finish(struct frame *frame)
     braid_exec_destroy(frame->exec);
     braid_stream_destroy(frame->stream);
     if (frame->device) {
-        braid_memory_free(frame->device, BRAID_MEMORY_HOST, frame->read);
-        braid_memory_free(frame->device, BRAID_MEMORY_DEVICE, frame->words);
+        braid_memory_free(frame->device, frame->read);
+        braid_memory_free(frame->device, frame->words);
     }
     braid_device_close(frame->device);
     *frame = (struct frame){ 0 };

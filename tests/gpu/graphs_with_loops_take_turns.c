@@ -125,7 +125,7 @@ static void devices_on_one_gpu_wait_for_each_other(void **state)
         check_ok(braid_exec_wait(execs[i]));
         braid_exec_destroy(execs[i]);
         braid_stream_destroy(streams[i]);
-        braid_memory_free(devices[i], BRAID_MEMORY_HOST, words[i]);
+        braid_memory_free(devices[i], words[i]);
         check_ok(braid_device_close(devices[i]));
     }
 }
@@ -168,7 +168,7 @@ static bool fail_record(int nth)
         braid_stream_destroy(streams[i]);
     }
     assert_int_equal(words[1], 0);
-    braid_memory_free(device, BRAID_MEMORY_HOST, words);
+    braid_memory_free(device, words);
     check_ok(braid_device_close(device));
     check_nothing_is_left();
     return has_so_many;
@@ -198,7 +198,7 @@ static void the_wait_without_an_event_may_fail(void **state)
             is_named |= strstr(braid_error_get_message(), "cuStreamSynchronize") != NULL;
         fail_calls(NULL);
         braid_exec_destroy(exec);
-        braid_memory_free(device, BRAID_MEMORY_HOST, words);
+        braid_memory_free(device, words);
         (void)braid_device_close(device);
         check_nothing_is_left();
     }

@@ -100,7 +100,7 @@ static unsigned run(const braid_kernel *kernel)
     assert_int_equal(ran, strchr(kernel->name, ' ') ? 3 : 1);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
-    braid_memory_free(device, BRAID_MEMORY_HOST, memory);
+    braid_memory_free(device, memory);
     braid_device_close(device);
     return count_compilations() - before;
 }

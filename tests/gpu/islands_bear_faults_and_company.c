@@ -249,7 +249,7 @@ static void keep_company(unsigned num_processes)
                            : braid_exec_launch(execs[i], streams[i]));
     }
     for (int i = 0; i < 3; i++)
-        check_ok(braid_stream_wait(device, streams[i]));
+        check_ok(braid_stream_wait(streams[i]));
     for (int i = 0; i < 3 * FRAMES * CHAIN; i++)
         expected = expected * 3 + 1;
     for (uint32_t i = 0; i < 2 * lanes; i++)
@@ -385,7 +385,7 @@ static void cancel_held(braid_device *device, uint32_t num_threads)
     for (uint32_t chain = 0; chain < 4; chain++)
         assert_int_equal(x[chain], (3 * 3 * 3 * 3 * 3 * 3 * 3 - 1) / 2);
     braid_exec_destroy(exec);
-    braid_memory_free(device, BRAID_MEMORY_HOST, memory);
+    braid_memory_free(device, memory);
 }
 
 // Lanes of a warp, of several, and in several blocks are cancelled.

@@ -91,7 +91,7 @@ static void close_work(struct work *work)
     braid_stream_destroy(work->stream);
     for (int lane = 0; lane < LANES; lane++)
         for (int i = 0; i < VECTORS; i++)
-            braid_memory_free(work->device, BRAID_MEMORY_DEVICE, work->vectors[lane][i]);
+            braid_memory_free(work->device, work->vectors[lane][i]);
     check_ok(braid_device_close(work->device));
 }
 
@@ -182,11 +182,11 @@ static void fill(struct work *work)
         for (int i = 0; i < VECTORS; i++) {
             for (int k = 0; k < NUM; k++)
                 work->expected[lane][i][k] = (float)((k + lane + 3 * i) % 7) / 8;
-            check_ok(braid_stream_copy(work->device, work->stream, work->vectors[lane][i],
+            check_ok(braid_stream_copy(work->stream, work->vectors[lane][i],
                                        work->expected[lane][i], NUM * sizeof(float)));
         }
     }
-    check_ok(braid_stream_wait(work->device, work->stream));
+    check_ok(braid_stream_wait(work->stream));
 }
 
 // The kernel of Numba adds to the first number before or after it writes it.
@@ -195,9 +195,8 @@ static void check_results(const struct work *work)
     for (int lane = 0; lane < LANES; lane++) {
         for (int i = 0; i < VECTORS; i++) {
             float got[NUM];
-            check_ok(braid_stream_copy(work->device, work->stream, got, work->vectors[lane][i],
-                                       sizeof(got)));
-            check_ok(braid_stream_wait(work->device, work->stream));
+            check_ok(braid_stream_copy(work->stream, got, work->vectors[lane][i], sizeof(got)));
+            check_ok(braid_stream_wait(work->stream));
             for (int k = 1; k < NUM; k++) {
                 float wanted = work->expected[lane][i][k];
                 if (!(fabsf(got[k] - wanted) <= 1e-4f * fabsf(wanted)))

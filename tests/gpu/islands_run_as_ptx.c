@@ -149,7 +149,7 @@ static void end(struct work *work)
 {
     braid_exec_destroy(work->exec);
     braid_graph_destroy(work->graph);
-    braid_memory_free(work->device, BRAID_MEMORY_DEVICE, work->cells);
+    braid_memory_free(work->device, work->cells);
     braid_device_close(work->device);
     check_nothing_is_left();
 }

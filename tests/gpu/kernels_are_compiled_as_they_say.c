@@ -76,7 +76,7 @@ static void end(struct life *life)
 {
     braid_exec_destroy(life->exec);
     braid_graph_destroy(life->graph);
-    braid_memory_free(life->device, BRAID_MEMORY_HOST, life->memory);
+    braid_memory_free(life->device, life->memory);
     braid_device_close(life->device);
     check_nothing_is_left();
 }

@@ -199,8 +199,9 @@ static int priority_of_stream;
 
 static braid_status look_at_stream(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device;
     (void)user;
-    return cuStreamGetPriority(braid_stream_get_handle(device, stream), &priority_of_stream)
+    return cuStreamGetPriority(braid_stream_get_handle(stream), &priority_of_stream)
                ? BRAID_DEVICE_ERROR
                : BRAID_OK;
 }

@@ -92,29 +92,28 @@ static void use_events(struct world *world)
         !note(world, braid_event_create(device, &timed, &world->end)))
         return;
     bool recorded = note(world, braid_event_record(world->start, world->frame.stream));
-    note(world, braid_stream_host_call(device, world->frame.stream, count_host_call,
-                                       &world->num_host_calls));
+    note(world,
+         braid_stream_host_call(world->frame.stream, count_host_call, &world->num_host_calls));
     recorded = note(world, braid_event_record(world->end, world->frame.stream)) && recorded;
     note(world, braid_stream_follow(NULL, world->end));
-    note(world, braid_stream_query(device, NULL));
+    note(world, braid_stream_query(braid_device_get_default_stream(device)));
     note(world, braid_event_query(world->end));
     note(world, braid_event_wait(world->end));
-    note(world, braid_stream_wait(device, world->frame.stream));
+    note(world, braid_stream_wait(world->frame.stream));
     if (recorded) // else it is refused, for the very same reason
         note(world, braid_event_get_elapsed(world->start, world->end, &ns));
 }
 
 static void fill_and_copy(struct world *world)
 {
-    braid_device *device = world->frame.device;
     braid_stream *stream = world->frame.stream;
     uint32_t *words = world->frame.words, *read = world->frame.read;
     int before = world->life->num_failed;
-    note(world, braid_stream_fill(device, stream, &words[0], 0x11, 1, 4));
-    note(world, braid_stream_fill(device, stream, &words[1], 0x2222, 2, 2));
-    note(world, braid_stream_fill(device, stream, &words[2], 0x33333333, 4, 1));
-    note(world, braid_stream_copy(device, stream, read, words, 3 * sizeof(*read)));
-    note(world, braid_stream_wait(device, stream));
+    note(world, braid_stream_fill(stream, &words[0], 0x11, 1, 4));
+    note(world, braid_stream_fill(stream, &words[1], 0x2222, 2, 2));
+    note(world, braid_stream_fill(stream, &words[2], 0x33333333, 4, 1));
+    note(world, braid_stream_copy(stream, read, words, 3 * sizeof(*read)));
+    note(world, braid_stream_wait(stream));
     if (world->life->num_failed > before)
         return;
     assert_int_equal(read[0], 0x11111111);
@@ -371,8 +370,7 @@ static void leave_work_in_flight(struct world *world)
         note(world, braid_exec_wait(world->loop.exec)); // which tells what a loop could not queue
     if (world->end)
         note(world, braid_event_record(world->end, frame->stream));
-    note(world, braid_stream_host_call(frame->device, frame->stream, count_host_call,
-                                       &world->num_host_calls));
+    note(world, braid_stream_host_call(frame->stream, count_host_call, &world->num_host_calls));
 }
 
 void life_live(struct life *life)

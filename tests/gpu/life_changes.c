@@ -21,8 +21,9 @@ static void count_call(void *user)
 
 static braid_status fill_word(braid_device *device, braid_stream *stream, void *user)
 {
+    (void)device;
     const struct life_changes *changes = user;
-    return braid_stream_fill(device, stream, &changes->words[3], 1, 4, 1);
+    return braid_stream_fill(stream, &changes->words[3], 1, 4, 1);
 }
 
 // What the last word gets is queued by the program itself, where the mode has a stream for that.
@@ -122,15 +123,14 @@ braid_status life_create_changes(struct life_changes *changes, braid_exec_mode m
 static braid_status run(struct life_changes *changes, braid_stream *stream, uint32_t *out_words,
                         uint32_t *out_calls)
 {
-    braid_device *device = changes->device;
     uint32_t calls = changes->num_calls, words[5] = { 0 };
-    braid_status status = braid_stream_fill(device, stream, changes->words, 0, 4, 5);
+    braid_status status = braid_stream_fill(stream, changes->words, 0, 4, 5);
     if (!status)
         status = braid_exec_launch(changes->exec, stream);
     if (!status)
-        status = braid_stream_copy(device, stream, words, changes->words, sizeof(words));
+        status = braid_stream_copy(stream, words, changes->words, sizeof(words));
     if (!status)
-        status = braid_stream_wait(device, stream);
+        status = braid_stream_wait(stream);
     if (status) {
         braid_status waited = braid_exec_wait(changes->exec);
         return waited ? waited : status;

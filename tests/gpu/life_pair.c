@@ -69,7 +69,8 @@ static void count_host_call(void *user)
 
 static braid_status fill_as_a_graph(braid_device *device, braid_stream *stream, void *user)
 {
-    return braid_stream_fill(device, stream, user, 8, 4, 1);
+    (void)device;
+    return braid_stream_fill(stream, user, 8, 4, 1);
 }
 
 // *to = *from + *from + c, on a place.
@@ -144,7 +145,7 @@ static braid_status set_arg(struct pair *pair)
 
 static braid_status set_weights(struct pair *pair)
 {
-    return braid_stream_fill(pair->devices[0], pair->stream, pair->words[0] + 2, pair->c, 4, 1);
+    return braid_stream_fill(pair->stream, pair->words[0] + 2, pair->c, 4, 1);
 }
 
 static braid_status launch(struct pair *pair)
@@ -159,22 +160,22 @@ static braid_status wait(struct pair *pair)
 
 static braid_status read_first(struct pair *pair)
 {
-    return braid_stream_copy(pair->devices[0], pair->stream, &pair->out[0], pair->words[0] + 1, 4);
+    return braid_stream_copy(pair->stream, &pair->out[0], pair->words[0] + 1, 4);
 }
 
 static braid_status read_second(struct pair *pair)
 {
-    return braid_stream_copy(pair->devices[0], pair->stream, &pair->out[1], pair->words[1] + 1, 4);
+    return braid_stream_copy(pair->stream, &pair->out[1], pair->words[1] + 1, 4);
 }
 
 static braid_status read_third(struct pair *pair)
 {
-    return braid_stream_copy(pair->devices[0], pair->stream, &pair->out[2], pair->words[1] + 2, 4);
+    return braid_stream_copy(pair->stream, &pair->out[2], pair->words[1] + 2, 4);
 }
 
 static braid_status synchronize(struct pair *pair)
 {
-    return braid_stream_wait(pair->devices[0], pair->stream);
+    return braid_stream_wait(pair->stream);
 }
 
 static void run(struct pair *pair)
@@ -210,8 +211,8 @@ void life_live_on_two(struct life *life)
     life_before_destroying(life);
     braid_exec_destroy(pair.exec);
     braid_stream_destroy(pair.stream);
-    braid_memory_free(pair.devices[0], BRAID_MEMORY_DEVICE, pair.words[0]);
-    braid_memory_free(pair.devices[1], BRAID_MEMORY_DEVICE, pair.words[1]);
+    braid_memory_free(pair.devices[0], pair.words[0]);
+    braid_memory_free(pair.devices[1], pair.words[1]);
     braid_device_close(pair.group);
     (void)braid_device_close(pair.devices[0]);
     (void)braid_device_close(pair.devices[1]);

@@ -80,5 +80,5 @@ void life_finish_prefetch(braid_device *device, struct life_prefetch *prefetch)
 {
     braid_exec_destroy(prefetch->exec);
     if (prefetch->inputs)
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, prefetch->inputs);
+        braid_memory_free(device, prefetch->inputs);
 }

@@ -68,7 +68,7 @@ static void open_pushes(struct pushes *pushes, braid_exec_mode mode)
 static void finish_pushes(struct pushes *pushes)
 {
     braid_exec_destroy(pushes->exec);
-    braid_memory_free(pushes->device, BRAID_MEMORY_DEVICE, pushes->list);
+    braid_memory_free(pushes->device, pushes->list);
     braid_device_close(pushes->device);
     check_nothing_is_left();
 }

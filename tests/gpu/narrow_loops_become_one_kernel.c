@@ -103,8 +103,9 @@ static void run(struct looped *looped)
 {
     check_ok(braid_exec_launch(looped->exec, NULL));
     check_ok(braid_exec_wait(looped->exec));
-    check_ok(braid_stream_copy(looped->device, NULL, looped->read, looped->memory, 4 * NUM_WORDS));
-    check_ok(braid_stream_wait(looped->device, NULL));
+    check_ok(braid_stream_copy(braid_device_get_default_stream(looped->device), looped->read,
+                               looped->memory, 4 * NUM_WORDS));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(looped->device)));
 }
 
 // How many loops the driver was given.

@@ -49,8 +49,9 @@ static void an_adopted_context_stays_the_programs(void **state)
     assert_int_equal(info.ordinal, 0);
     long retained = standin_calls("cuDevicePrimaryCtxRetain");
     void *memory = own_memory(current, BRAID_MEMORY_DEVICE, 256);
-    check_ok(braid_stream_fill(named, NULL, memory, 7, 1, 256)); // one context, two devices
-    check_ok(braid_stream_wait(named, NULL));
+    check_ok(braid_stream_fill(braid_device_get_default_stream(named), memory, 7, 1,
+                               256)); // one context, two devices
+    check_ok(braid_stream_wait(braid_device_get_default_stream(named)));
     destroy_now(memory);
     assert_int_equal(standin_calls("cuDevicePrimaryCtxRetain"), retained);
     braid_device_close(named);
@@ -86,18 +87,18 @@ static void wrapped_streams_order_work_and_stay(void **state)
     void *words = own_memory(device, BRAID_MEMORY_DEVICE, 4);
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 4, (void **)&host));
     check_ok(braid_event_query(event)); // never recorded
-    check_ok(braid_stream_fill(device, theirs, words, 5, 4, 1));
+    check_ok(braid_stream_fill(theirs, words, 5, 4, 1));
     check_ok(braid_event_record(event, theirs));
     check_ok(braid_stream_follow(ours, event));
-    check_ok(braid_stream_copy(device, ours, host, words, 4));
-    check_ok(braid_stream_wait(device, ours));
+    check_ok(braid_stream_copy(ours, host, words, 4));
+    check_ok(braid_stream_wait(ours));
     assert_int_equal(*host, 5);
     check_ok(braid_event_wait(event));
-    assert_ptr_equal(braid_stream_get_handle(device, theirs), program.stream);
+    assert_ptr_equal(braid_stream_get_handle(theirs), program.stream);
     braid_event_destroy(event);
     braid_stream_destroy(ours);
     braid_stream_destroy(theirs);
-    braid_memory_free(device, BRAID_MEMORY_HOST, host);
+    braid_memory_free(device, host);
     destroy_now(words);
     braid_device_close(device);
     end_program(&program);

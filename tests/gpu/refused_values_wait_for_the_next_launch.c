@@ -218,7 +218,7 @@ static void set_own(struct scratched *scratched, int kernel)
 static void run_with_own(struct scratched *scratched, int num_kernels)
 {
     struct frame *frame = &scratched->frame;
-    check_ok(braid_stream_fill(frame->device, frame->stream, frame->words, 0, 4, FRAME_WORDS));
+    check_ok(braid_stream_fill(frame->stream, frame->words, 0, 4, FRAME_WORDS));
     run_scratched(scratched, 1);
     check_ok(frame_read(frame));
     for (int i = 0; i < num_kernels; i++)
@@ -308,7 +308,7 @@ static void open_toggled(struct toggled *toggled, uint32_t num_frames)
 static bool runs(struct toggled *toggled)
 {
     struct frame *frame = &toggled->frame;
-    check_ok(braid_stream_fill(frame->device, frame->stream, frame->words, 0, 4, FRAME_WORDS));
+    check_ok(braid_stream_fill(frame->stream, frame->words, 0, 4, FRAME_WORDS));
     check_ok(braid_exec_launch(frame->exec, frame->stream));
     check_ok(frame_read(frame));
     return frame->read[1] == 7;

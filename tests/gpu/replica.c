@@ -47,7 +47,7 @@ void replica_free(struct replica *replica)
     braid_device_close(replica->group);
     replica->group = NULL;
     if (replica->second)
-        braid_memory_free(replica->second, BRAID_MEMORY_DEVICE, replica->there);
+        braid_memory_free(replica->second, replica->there);
     replica->there = NULL;
 }
 

@@ -40,6 +40,9 @@ static braid_exec_info run_random(struct island_graph *made, braid_exec_options 
     check_ok(braid_exec_wait(exec));
     island_graph_check(made, FRAMES);
     braid_exec_info info = info_of(exec);
+    static char reason[256]; // the exec's own ends with it
+    snprintf(reason, sizeof(reason), "%s", info.reason);
+    info.reason = reason;
     braid_schedule_info plan;
     braid_schedule_get_info(braid_exec_get_schedule(exec), &plan);
     num_lanes = plan.num_lanes;

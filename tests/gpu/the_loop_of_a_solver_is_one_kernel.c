@@ -181,7 +181,7 @@ static void finish(struct solver *solver)
     braid_exec_destroy(solver->exec);
     braid_graph_destroy(solver->graph);
     for (int i = 0; i < NUM_BUFFERS; i++)
-        braid_memory_free(solver->device, BRAID_MEMORY_DEVICE, solver->memory[i]);
+        braid_memory_free(solver->device, solver->memory[i]);
     check_ok(braid_device_close(solver->device));
     check_nothing_is_left();
 }

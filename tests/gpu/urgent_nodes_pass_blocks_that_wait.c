@@ -75,8 +75,9 @@ static void run(braid_exec_mode mode)
     if (!open_device(&device))
         skip_because("there is no device that runs real kernels");
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, sizeof(begun), &latest));
-    check_ok(braid_stream_copy(device, NULL, latest, begun, sizeof(begun)));
-    check_ok(braid_stream_wait(device, NULL));
+    check_ok(
+        braid_stream_copy(braid_device_get_default_stream(device), latest, begun, sizeof(begun)));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(device)));
     braid_graph *graph = make_graph(latest);
     const braid_exec_options options = { .mode = mode,
                                          .islands = BRAID_ISLANDS_NEVER,
@@ -84,13 +85,14 @@ static void run(braid_exec_mode mode)
     check_ok(braid_exec_create(device, graph, &options, &exec));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
-    check_ok(braid_stream_copy(device, NULL, begun, latest, sizeof(begun)));
-    check_ok(braid_stream_wait(device, NULL));
+    check_ok(
+        braid_stream_copy(braid_device_get_default_stream(device), begun, latest, sizeof(begun)));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(device)));
     assert_true(begun[DELAY] < begun[URGENT]);
     assert_true(begun[URGENT] < begun[WIDE]);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, latest);
+    braid_memory_free(device, latest);
     check_ok(braid_device_close(device));
 }
 

@@ -31,11 +31,10 @@ int field_close(void **state)
     struct field *field = *state;
     struct group_under_test *test = field->test;
     braid_stream_destroy(field->stream);
-    braid_memory_free(test->devices[0], BRAID_MEMORY_HOST, field->staged);
+    braid_memory_free(test->devices[0], field->staged);
     for (uint32_t p = 0; p < test->num_places; p++) {
         for (uint32_t i = 0; i < PLACED_MOST_BUFFERS; i++)
-            braid_memory_free(group_under_test_device(test, p), BRAID_MEMORY_DEVICE,
-                              field->buffers[p][i]);
+            braid_memory_free(group_under_test_device(test, p), field->buffers[p][i]);
     }
     group_under_test_close(test);
     return 0;

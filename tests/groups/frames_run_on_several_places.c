@@ -20,8 +20,7 @@ static void copy_buffers(struct field *field, const struct placed_model *model, 
     const uint64_t bytes = PLACED_WORDS * sizeof(uint32_t);
     for (uint32_t i = 0; i < model->num_buffers - model->num_transients; i++) {
         uint32_t *host = words + i * PLACED_WORDS;
-        check_ok(braid_stream_copy(field->test->devices[0], field->stream,
-                                   to_devices ? field->addresses[i] : host,
+        check_ok(braid_stream_copy(field->stream, to_devices ? field->addresses[i] : host,
                                    to_devices ? host : field->addresses[i], bytes));
     }
 }
@@ -63,12 +62,12 @@ static void queue_frames(struct field *field, struct placed_model *model, braid_
         const struct placed_node *node = &model->nodes[model->num_nodes - 1];
         if (node->kind == PLACED_AXPY || node->kind == PLACED_CHANGE)
             check_ok(braid_exec_set_arg(exec, node->handle, 3, BRAID_ARG(addends[frame])));
-        check_ok(braid_stream_fill(field->test->devices[0], field->stream, field->addresses[0],
-                                   addends[frame], 4, PLACED_WORDS));
+        check_ok(
+            braid_stream_fill(field->stream, field->addresses[0], addends[frame], 4, PLACED_WORDS));
         check_ok(braid_exec_launch(exec, field->stream));
         copy_buffers(field, model, field->staged + (1 + frame) * MODEL_WORDS, false);
     }
-    check_ok(braid_stream_wait(field->test->devices[0], field->stream));
+    check_ok(braid_stream_wait(field->stream));
     check_ok(braid_exec_wait(exec));
 }
 
@@ -334,12 +333,29 @@ static void a_group_tells_of_its_members(void **state)
     assert_null(first.place_model);
 }
 
+static void the_default_stream_is_the_first_members(void **state)
+{
+    struct field *field = *state;
+    struct group_under_test *test = field->test;
+    braid_stream *stream = braid_device_get_default_stream(test->group);
+    braid_graph *graph;
+    braid_exec *exec;
+    assert_non_null(stream);
+    assert_ptr_equal(stream, braid_device_get_default_stream(test->devices[0]));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
+    check_ok(braid_exec_create(test->group, graph, NULL, &exec));
+    check_ok(braid_exec_launch(exec, stream));
+    check_ok(braid_stream_wait(stream));
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+}
+
 static void what_belongs_to_a_member_is_refused_on_a_group(void **state)
 {
     struct field *field = *state;
     struct group_under_test *test = field->test;
     braid_device *group = test->group;
-    uint32_t word = 0;
     braid_stream *stream;
     braid_event *event;
     braid_graph *graph;
@@ -349,14 +365,10 @@ static void what_belongs_to_a_member_is_refused_on_a_group(void **state)
 #define refused(call) check_fails((call), BRAID_INVALID_ARGUMENT, "is a group: give a member")
     refused(braid_memory_allocate(group, BRAID_MEMORY_HOST, 8, &memory));
     refused(braid_stream_create(group, NULL, &stream));
-    refused(braid_stream_wait(group, NULL));
-    refused(braid_stream_fill(group, NULL, &word, 1, 4, 1));
     refused(braid_event_create(group, NULL, &event));
     refused(braid_graph_tune(graph, group, NULL, &way));
     refused(braid_graph_save_costs(graph, group, "/nowhere/costs.json"));
 #undef refused
-    assert_null(braid_stream_get_handle(group, NULL));
-    braid_memory_free(group, BRAID_MEMORY_HOST, &word); // does nothing
     braid_graph_destroy(graph);
 }
 
@@ -386,6 +398,7 @@ int main(void)
         cmocka_unit_test(random_loops_on_devices_run_as_written),
         cmocka_unit_test(groups_are_checked),
         cmocka_unit_test(a_group_tells_of_its_members),
+        cmocka_unit_test(the_default_stream_is_the_first_members),
         cmocka_unit_test(what_belongs_to_a_member_is_refused_on_a_group),
     };
     return cmocka_run_group_tests(tests, field_open, field_close);

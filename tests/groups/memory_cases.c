@@ -36,23 +36,21 @@ void weights_that_the_program_copies_are_copied_by_no_frame(void **state)
 {
     struct field *field = *state;
     braid_exec *exec = make_reader(field);
-    braid_device *device = field->test->devices[0];
     uint32_t last = field->test->num_places - 1;
     const uint64_t bytes = PLACED_WORDS * sizeof(uint32_t);
     braid_schedule_info plan;
     braid_schedule_get_info(braid_exec_get_schedule(exec), &plan);
     assert_int_equal(plan.num_copies, 0);
     for (uint32_t i = 0; i < 4; i++) {
-        check_ok(braid_stream_fill(device, field->stream, field->buffers[0][0], 11 + i, 4,
-                                   PLACED_WORDS));
+        check_ok(braid_stream_fill(field->stream, field->buffers[0][0], 11 + i, 4, PLACED_WORDS));
         if (i % 2 == 0)
-            check_ok(braid_stream_copy(device, field->stream, field->buffers[last][0],
-                                       field->buffers[0][0], bytes));
+            check_ok(braid_stream_copy(field->stream, field->buffers[last][0], field->buffers[0][0],
+                                       bytes));
         check_ok(braid_exec_launch(exec, field->stream));
-        check_ok(braid_stream_copy(device, field->stream, &field->staged[i],
-                                   field->buffers[last][1], sizeof(uint32_t)));
+        check_ok(braid_stream_copy(field->stream, &field->staged[i], field->buffers[last][1],
+                                   sizeof(uint32_t)));
     }
-    check_ok(braid_stream_wait(device, field->stream));
+    check_ok(braid_stream_wait(field->stream));
     check_ok(braid_exec_wait(exec));
     const uint32_t expected[] = { 11, 11, 13, 13 };
     assert_memory_equal(field->staged, expected, sizeof(expected));
@@ -101,13 +99,12 @@ static braid_exec *make_writer(struct field *field, bool by_parameter, braid_par
 static void run_writer(struct field *field, braid_exec *exec, uint32_t expected)
 {
     const uint64_t bytes = PLACED_WORDS * sizeof(uint32_t);
-    braid_device *device = field->test->devices[0];
     for (uint32_t i = 0; i < 2; i++)
-        check_ok(braid_stream_fill(device, field->stream, field->buffers[0][i], i ? 1 : BEFORE, 4,
+        check_ok(braid_stream_fill(field->stream, field->buffers[0][i], i ? 1 : BEFORE, 4,
                                    PLACED_WORDS));
     check_ok(braid_exec_launch(exec, field->stream));
-    check_ok(braid_stream_copy(device, field->stream, field->staged, field->buffers[0][0], bytes));
-    check_ok(braid_stream_wait(device, field->stream));
+    check_ok(braid_stream_copy(field->stream, field->staged, field->buffers[0][0], bytes));
+    check_ok(braid_stream_wait(field->stream));
     assert_int_equal(field->staged[PLACED_WORDS - 1], expected);
 }
 

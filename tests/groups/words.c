@@ -154,18 +154,17 @@ braid_exec *words_make_exec(struct words *words)
 void words_run(struct words *words, braid_exec *exec)
 {
     struct field *field = words->field;
-    braid_device *device = field->test->devices[0];
     field->staged[0] = WORDS_BEFORE;
     memset(field->staged + 1, 0, WORDS_MOST * sizeof(uint32_t));
     for (uint32_t i = 0; i < words->num && words->addresses[i]; i++)
-        check_ok(braid_stream_copy(device, field->stream, words->addresses[i], field->staged,
-                                   sizeof(uint32_t)));
+        check_ok(
+            braid_stream_copy(field->stream, words->addresses[i], field->staged, sizeof(uint32_t)));
     for (uint32_t i = 0; i < WORDS_FRAMES; i++)
         check_ok(braid_exec_launch(exec, field->stream));
     for (uint32_t i = 0; i < words->num && words->addresses[i]; i++)
-        check_ok(braid_stream_copy(device, field->stream, &field->staged[1 + i],
-                                   words->addresses[i], sizeof(uint32_t)));
-    check_ok(braid_stream_wait(device, field->stream));
+        check_ok(braid_stream_copy(field->stream, &field->staged[1 + i], words->addresses[i],
+                                   sizeof(uint32_t)));
+    check_ok(braid_stream_wait(field->stream));
     check_ok(braid_exec_wait(exec));
 }
 

@@ -24,8 +24,8 @@ int end_job(void **state)
     braid_exec_destroy(job->exec);
     braid_graph_destroy(job->graph);
     for (size_t i = 0; i < job->num_memories; i++) {
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, job->memories[i].device);
-        braid_memory_free(device, BRAID_MEMORY_HOST, job->memories[i].host);
+        braid_memory_free(device, job->memories[i].device);
+        braid_memory_free(device, job->memories[i].host);
     }
     free(job);
     return 0;

@@ -94,7 +94,7 @@ static void close_job(struct job *job)
 {
     braid_exec_destroy(job->exec);
     braid_graph_destroy(job->graph);
-    braid_memory_free(job->device, BRAID_MEMORY_DEVICE, job->memory);
+    braid_memory_free(job->device, job->memory);
     (void)braid_ranks_close(job->ranks);
     CHECK(braid_device_close(job->device));
 }

@@ -234,7 +234,7 @@ static void soak(const char *name, braid_exec_mode mode, uint32_t depth)
         assert_true(end.process <= warm.process + PROCESS_SLACK);
     }
     braid_exec_destroy(frame.exec);
-    braid_memory_free(frame.device, BRAID_MEMORY_HOST, frame.data);
+    braid_memory_free(frame.device, frame.data);
     braid_stream_destroy(frame.stream);
     braid_device_close(frame.device);
 }

@@ -190,7 +190,7 @@ static void use_own_graph(struct worker *worker, braid_device *device)
         return;
     *cell = 0;
     use_cell(worker, device, cell);
-    braid_memory_free(device, BRAID_MEMORY_HOST, cell);
+    braid_memory_free(device, cell);
 }
 
 static void use_shared_exec(struct worker *worker, struct shared *shared)
@@ -268,7 +268,7 @@ static void close_shared(struct shared *shared)
     check_ok(braid_exec_wait(shared->exec));
     assert_int_equal(*shared->cell - before, 7);
     braid_exec_destroy(shared->exec);
-    braid_memory_free(shared->device, BRAID_MEMORY_HOST, shared->cell);
+    braid_memory_free(shared->device, shared->cell);
     braid_device_info stats;
     braid_device_get_info(shared->device, &stats);
     assert_int_equal(stats.streams_leased, 0);

@@ -154,7 +154,7 @@ braid_status hand_program_launch(struct hand_program *program, struct backend_st
 {
     braid_stream wrapper = { .device = &program->device, .backend = stream };
     struct play_result result = { 0 };
-    return program->player->launch(program->playing, stream ? &wrapper : NULL, &result);
+    return program->player->launch(program->playing, &wrapper, &result);
 }
 
 braid_status hand_program_set_args(struct hand_program *program, uint32_t task, void *const *args)

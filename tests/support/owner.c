@@ -92,7 +92,7 @@ static void destroy(const struct owned *owned)
     else if (owned->kind == GRAPH)
         braid_graph_destroy(owned->object);
     else if (owned->kind == MEMORY)
-        braid_memory_free(owned->device, owned->memory, owned->object);
+        braid_memory_free(owned->device, owned->object);
     else
         check_ok(braid_device_close(owned->object));
 }

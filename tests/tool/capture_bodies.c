@@ -168,8 +168,8 @@ static void *allocate(braid_device *device, const void *from, uint64_t bytes)
 {
     void *memory;
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, bytes, &memory));
-    check_ok(braid_stream_copy(device, NULL, memory, from, bytes));
-    check_ok(braid_stream_wait(device, NULL));
+    check_ok(braid_stream_copy(braid_device_get_default_stream(device), memory, from, bytes));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(device)));
     return memory;
 }
 
@@ -215,7 +215,7 @@ uint64_t capture_bodies(const char *backend, braid_exec_mode mode, bool is_race,
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     for (int i = 0; i < 5; i++)
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, memory[i]);
+        braid_memory_free(device, memory[i]);
     check_ok(braid_device_close(device));
     return bytes;
 }

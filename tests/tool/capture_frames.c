@@ -54,8 +54,9 @@ static void *allocate(struct making *making, int i, float first)
         values[k] = first + (float)k;
     check_ok(braid_memory_allocate(making->device, BRAID_MEMORY_DEVICE, sizeof(values),
                                    &making->memory[i]));
-    check_ok(braid_stream_copy(making->device, NULL, making->memory[i], values, sizeof(values)));
-    check_ok(braid_stream_wait(making->device, NULL));
+    check_ok(braid_stream_copy(braid_device_get_default_stream(making->device), making->memory[i],
+                               values, sizeof(values)));
+    check_ok(braid_stream_wait(braid_device_get_default_stream(making->device)));
     return making->memory[i];
 }
 
@@ -232,7 +233,7 @@ uint64_t capture_frame(const char *backend, bool is_race, const char *path)
     assert_int_equal(stated, written);
     braid_exec_destroy(exec);
     for (int i = 0; i < 4; i++)
-        braid_memory_free(making.device, BRAID_MEMORY_DEVICE, making.memory[i]);
+        braid_memory_free(making.device, making.memory[i]);
     check_ok(braid_device_close(making.device));
     return written;
 }

@@ -22,8 +22,9 @@ static const char help[] =
 // What is known of one device, or why it could not be opened.
 struct device_report {
     uint32_t ordinal;
-    braid_device_info info;
-    const char *error; // NULL: opened
+    char name[128];
+    braid_device_info info; // its name is gone
+    const char *error;      // NULL: opened
 };
 
 static struct device_report open_device(const char *backend, uint32_t ordinal)
@@ -36,6 +37,7 @@ static struct device_report open_device(const char *backend, uint32_t ordinal)
         return report;
     }
     braid_device_get_info(device, &report.info);
+    snprintf(report.name, sizeof(report.name), "%s", report.info.name);
     braid_device_close(device);
     return report;
 }
@@ -47,7 +49,7 @@ static void print_device(const char *backend, const struct device_report *report
         return;
     }
     printf("%-5s %" PRIu32 ": %s, %" PRIu32 " %s, %.1f GiB\n", backend, report->ordinal,
-           report->info.name, report->info.num_units,
+           report->name, report->info.num_units,
            report->info.max_threads_per_block ? "multiprocessors" : "workers",
            (double)report->info.memory_bytes / (1024.0 * 1024.0 * 1024.0));
 }
@@ -58,7 +60,7 @@ static json_t *device_to_json(const struct device_report *report)
         return json_pack("{s:I, s:o}", "ordinal", (json_int_t)report->ordinal, "error",
                          plan_json_text(report->error));
     return json_pack("{s:I, s:s, s:I, s:I}", "ordinal", (json_int_t)report->ordinal, "name",
-                     report->info.name, "units", (json_int_t)report->info.num_units, "memory_bytes",
+                     report->name, "units", (json_int_t)report->info.num_units, "memory_bytes",
                      (json_int_t)report->info.memory_bytes);
 }
 

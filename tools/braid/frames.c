@@ -19,7 +19,7 @@ enum exit_status frame_memory_create(braid_device *device, uint32_t num_nodes,
     if (braid_memory_allocate(device, BRAID_MEMORY_DEVICE, memory.bytes, &on_device) != BRAID_OK)
         return fail_in_library();
     if (braid_memory_allocate(device, BRAID_MEMORY_HOST, memory.bytes, &on_host) != BRAID_OK) {
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, on_device);
+        braid_memory_free(device, on_device);
         return fail_in_library();
     }
     memory.on_device = on_device;
@@ -50,10 +50,10 @@ enum exit_status frame_memory_add_buffers(struct frame_memory *memory, const str
 void frame_memory_destroy(struct frame_memory *memory)
 {
     for (uint32_t i = 0; i < memory->num_buffers; i++)
-        braid_memory_free(memory->device, BRAID_MEMORY_DEVICE, memory->buffers[i]);
+        braid_memory_free(memory->device, memory->buffers[i]);
     free(memory->buffers);
-    braid_memory_free(memory->device, BRAID_MEMORY_DEVICE, memory->on_device);
-    braid_memory_free(memory->device, BRAID_MEMORY_HOST, memory->on_host);
+    braid_memory_free(memory->device, memory->on_device);
+    braid_memory_free(memory->device, memory->on_host);
 }
 
 braid_status frame_add_node(braid_graph *graph, const struct dot_node *node,
@@ -85,8 +85,9 @@ braid_status frame_add_node(braid_graph *graph, const struct dot_node *node,
 static braid_status queue_frame(braid_exec *exec, const struct frame_memory *memory,
                                 uint64_t *out_launch_ns)
 {
-    braid_status status = braid_stream_fill(memory->device, NULL, memory->on_device, 0, 4,
-                                            memory->bytes / sizeof(uint32_t));
+    braid_status status =
+        braid_stream_fill(braid_device_get_default_stream(memory->device), memory->on_device, 0, 4,
+                          memory->bytes / sizeof(uint32_t));
     if (status != BRAID_OK)
         return status;
     uint64_t start = clock_now_ns();
@@ -94,8 +95,8 @@ static braid_status queue_frame(braid_exec *exec, const struct frame_memory *mem
     *out_launch_ns = clock_now_ns() - start;
     if (status != BRAID_OK)
         return status;
-    return braid_stream_copy(memory->device, NULL, memory->on_host, memory->on_device,
-                             memory->bytes);
+    return braid_stream_copy(braid_device_get_default_stream(memory->device), memory->on_host,
+                             memory->on_device, memory->bytes);
 }
 
 static enum exit_status check_order(const braid_exec *exec, const braid_graph *graph,
@@ -140,7 +141,8 @@ enum exit_status frame_run(braid_exec *exec, const braid_graph *graph,
 {
     struct frame frame = { 0 };
     if (queue_frame(exec, memory, &frame.launch_ns) != BRAID_OK ||
-        braid_exec_wait(exec) != BRAID_OK || braid_stream_wait(memory->device, NULL) != BRAID_OK)
+        braid_exec_wait(exec) != BRAID_OK ||
+        braid_stream_wait(braid_device_get_default_stream(memory->device)) != BRAID_OK)
         return fail_in_library();
     enum exit_status status = check_order(exec, graph, memory->on_host, file, number);
     if (status != EXIT_DONE)

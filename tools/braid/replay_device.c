@@ -12,8 +12,10 @@ static enum exit_status fill_resource(const struct replay_device *device, uint32
     const struct capture_resource *it = &device->replay.file->resources[index];
     unsigned char *to = device->memory[index];
     braid_status status = it->contents
-                              ? braid_stream_copy(device->device, NULL, to, it->contents, it->bytes)
-                              : braid_stream_fill(device->device, NULL, to, 0, 1, it->bytes);
+                              ? braid_stream_copy(braid_device_get_default_stream(device->device),
+                                                  to, it->contents, it->bytes)
+                              : braid_stream_fill(braid_device_get_default_stream(device->device),
+                                                  to, 0, 1, it->bytes);
     return status ? fail_in_library() : EXIT_DONE;
 }
 
@@ -24,7 +26,7 @@ enum exit_status replay_device_fill(const struct replay_device *device)
         if (device->memory[i])
             status = fill_resource(device, i);
     }
-    if (status == EXIT_DONE && braid_stream_wait(device->device, NULL))
+    if (status == EXIT_DONE && braid_stream_wait(braid_device_get_default_stream(device->device)))
         status = fail_in_library();
     return status;
 }
@@ -32,10 +34,10 @@ enum exit_status replay_device_fill(const struct replay_device *device)
 enum exit_status replay_device_read(const struct replay_device *device, uint32_t buffer,
                                     uint64_t offset, uint64_t bytes, unsigned char *to)
 {
-    braid_status status =
-        braid_stream_copy(device->device, NULL, to, device->memory[buffer] + offset, bytes);
+    braid_status status = braid_stream_copy(braid_device_get_default_stream(device->device), to,
+                                            device->memory[buffer] + offset, bytes);
     if (!status)
-        status = braid_stream_wait(device->device, NULL);
+        status = braid_stream_wait(braid_device_get_default_stream(device->device));
     return status ? fail_in_library() : EXIT_DONE;
 }
 
@@ -114,7 +116,7 @@ void replay_device_close(struct replay_device *device)
     braid_graph_destroy(device->graph);
     for (uint32_t i = 0; device->memory && i < device->replay.file->num_resources; i++) {
         if (!device->replay.file->resources[i].is_glued)
-            braid_memory_free(device->device, BRAID_MEMORY_DEVICE, device->memory[i]);
+            braid_memory_free(device->device, device->memory[i]);
     }
     free(device->memory);
     if (device->device)

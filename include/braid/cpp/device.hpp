@@ -27,12 +27,12 @@ template <class T> class basic_memory
 
   public:
     basic_memory() = default;
-    basic_memory(braid_device *device, braid_memory_kind kind, T *data, std::size_t size) noexcept
-        : device_(device), kind_(kind), data_(data), size_(size)
+    basic_memory(braid_device *device, T *data, std::size_t size) noexcept
+        : device_(device), data_(data), size_(size)
     {
     }
     basic_memory(basic_memory &&other) noexcept
-        : device_(other.device_), kind_(other.kind_), data_(std::exchange(other.data_, nullptr)),
+        : device_(other.device_), data_(std::exchange(other.data_, nullptr)),
           size_(std::exchange(other.size_, 0))
     {
     }
@@ -40,7 +40,6 @@ template <class T> class basic_memory
     {
         basic_memory moved(std::move(other));
         std::swap(device_, moved.device_);
-        std::swap(kind_, moved.kind_);
         std::swap(data_, moved.data_);
         std::swap(size_, moved.size_);
         return *this;
@@ -48,7 +47,7 @@ template <class T> class basic_memory
     ~basic_memory()
     {
         if (data_)
-            braid_memory_free(device_, kind_, data_);
+            braid_memory_free(device_, data_);
     }
 
     T *data() const noexcept
@@ -74,7 +73,6 @@ template <class T> class basic_memory
 
   private:
     braid_device *device_ = nullptr;
-    braid_memory_kind kind_ = BRAID_MEMORY_DEVICE;
     T *data_ = nullptr;
     std::size_t size_ = 0;
 };
@@ -132,7 +130,12 @@ template <class Errors> class basic_device
         std::uint64_t bytes = size > SIZE_MAX / sizeof(T) ? UINT64_MAX : size * sizeof(T);
         braid_status status = braid_memory_allocate(get(), kind, bytes, &memory);
         return Errors::template from<basic_memory<T>>(
-            status, [&] { return basic_memory<T>(get(), kind, static_cast<T *>(memory), size); });
+            status, [&] { return basic_memory<T>(get(), static_cast<T *>(memory), size); });
+    }
+
+    braid_stream *default_stream() const noexcept
+    {
+        return braid_device_get_default_stream(get());
     }
 
     braid_device *get() const noexcept
@@ -161,19 +164,17 @@ template <class Errors> class basic_stream
         braid_stream *stream = nullptr;
         const braid_stream_options options = { priority };
         braid_status status = braid_stream_create(device, &options, &stream);
-        return Errors::template from<basic_stream>(status,
-                                                   [&] { return basic_stream(device, stream); });
+        return Errors::template from<basic_stream>(status, [&] { return basic_stream(stream); });
     }
     static result<basic_stream> wrap(braid_device *device, void *handle)
     {
         braid_stream *stream = nullptr;
         braid_status status = braid_stream_wrap(device, handle, &stream);
-        return Errors::template from<basic_stream>(status,
-                                                   [&] { return basic_stream(device, stream); });
+        return Errors::template from<basic_stream>(status, [&] { return basic_stream(stream); });
     }
     result<void> wait() const
     {
-        return Errors::template from<void>(braid_stream_wait(device_, get()), [] {});
+        return Errors::template from<void>(braid_stream_wait(get()), [] {});
     }
     result<void> follow(braid_event *event) const
     {
@@ -182,13 +183,13 @@ template <class Errors> class basic_stream
     template <class T>
     result<void> copy(T *to, const std::remove_const_t<T> *from, std::size_t size) const
     {
-        return Errors::template from<void>(
-            braid_stream_copy(device_, get(), to, from, size * sizeof(T)), [] {});
+        return Errors::template from<void>(braid_stream_copy(get(), to, from, size * sizeof(T)),
+                                           [] {});
     }
     template <class T> result<void> fill(T *to, T value, std::size_t size) const
     {
         braid_status status =
-            braid_stream_fill(device_, get(), to, detail::fill_bits(value), sizeof(T), size);
+            braid_stream_fill(get(), to, detail::fill_bits(value), sizeof(T), size);
         return Errors::template from<void>(status, [] {});
     }
     // The captures live until the call. It must not call Braid.
@@ -197,7 +198,7 @@ template <class Errors> class basic_stream
         static_assert(std::is_invocable_v<Call &>, "a host call takes no arguments");
         auto kept = std::make_unique<Call>(std::move(call));
         braid_status status = braid_stream_host_call(
-            device_, get(),
+            get(),
             [](void *user) noexcept { (*std::unique_ptr<Call>(static_cast<Call *>(user)))(); },
             kept.get());
         if (!status)
@@ -207,11 +208,11 @@ template <class Errors> class basic_stream
     // Whether all work queued so far has ended.
     result<bool> done() const
     {
-        return detail::ready<Errors>(braid_stream_query(device_, get()));
+        return detail::ready<Errors>(braid_stream_query(get()));
     }
     void *handle() const
     {
-        return braid_stream_get_handle(device_, get());
+        return braid_stream_get_handle(get());
     }
 
     braid_stream *get() const noexcept
@@ -224,11 +225,9 @@ template <class Errors> class basic_stream
     }
 
   private:
-    basic_stream(braid_device *device, braid_stream *stream) noexcept
-        : device_(device), stream_(stream)
+    explicit basic_stream(braid_stream *stream) noexcept : stream_(stream)
     {
     }
-    braid_device *device_;
     detail::owned<braid_stream, braid_stream_destroy> stream_;
 };
 

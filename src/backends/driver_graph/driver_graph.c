@@ -364,7 +364,7 @@ static braid_status launch_many(struct playing *base, braid_stream *stream, uint
 {
     struct graph_playing *playing = (struct graph_playing *)base;
     struct gpu_backend *gpu = playing->gpu;
-    gpu_stream queue = gpu_stream_of(device_backend_stream(stream));
+    gpu_stream queue = gpu_stream_of(stream->backend);
     const char *what = playing->islands.is_whole ? "launch of an island" : "launch of a graph";
     struct gpu_scope scope;
     const void *slot;

@@ -436,6 +436,6 @@ braid_status braid_driver_graph_times_read(const struct graph_times *times,
 braid_status braid_driver_graph_times_read_clock(const struct graph_times *times,
                                                  struct profile *profile)
 {
-    return braid_gpu_read_clock(times->gpu, device_backend_stream(times->stream),
+    return braid_gpu_read_clock(times->gpu, times->stream->backend,
                                 times->memory + times->num_bytes, &profile->clock.host);
 }

@@ -259,14 +259,14 @@ braid_status braid_streams_played_read_tallies(const struct streams_playing *str
 static braid_status record(braid_event *event, braid_stream *stream)
 {
     struct backend *backend = event->device->backend;
-    return backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
+    return backend->ops->event_record(backend, event->backend, stream->backend);
 }
 
 // The event may be of another device than the stream.
-static braid_status wait(struct streams_playing *streams, braid_stream *stream, braid_event *event)
+static braid_status wait(braid_stream *stream, braid_event *event)
 {
-    struct backend *backend = (stream ? stream->device : streams->device)->backend;
-    return backend->ops->stream_wait(backend, device_backend_stream(stream), event->backend);
+    struct backend *backend = stream->device->backend;
+    return backend->ops->stream_wait(backend, stream->backend, event->backend);
 }
 
 static braid_status fork_lanes(struct streams_playing *streams, braid_stream *stream)
@@ -276,19 +276,19 @@ static braid_status fork_lanes(struct streams_playing *streams, braid_stream *st
     braid_status status = record(streams->fork, stream);
     for (uint32_t i = 0; i < streams->num_lanes && !status; i++) {
         if (i != streams->callers && streams->lanes[i].needs_fork)
-            status = wait(streams, streams->lanes[i].stream, streams->fork);
+            status = wait(streams->lanes[i].stream, streams->fork);
     }
     return status;
 }
 
 // A lane that cannot be joined by an event is left for the exec to wait for: the caller's later
 // work must not overtake it.
-static braid_status join_lane(struct streams_playing *streams, braid_stream *stream,
-                              const struct stream_lane *lane, bool *out_unjoined)
+static braid_status join_lane(braid_stream *stream, const struct stream_lane *lane,
+                              bool *out_unjoined)
 {
     braid_status status = record(lane->join, lane->stream);
     if (!status)
-        status = wait(streams, stream, lane->join);
+        status = wait(stream, lane->join);
     *out_unjoined = *out_unjoined || status;
     return status;
 }
@@ -303,7 +303,7 @@ static braid_status join_lanes(struct streams_playing *streams, braid_stream *st
         const struct stream_lane *lane = &streams->lanes[i];
         if (!lane->join || (!lane->needs_join && !all))
             continue;
-        braid_status status = join_lane(streams, stream, lane, out_unjoined);
+        braid_status status = join_lane(stream, lane, out_unjoined);
         if (!status || first)
             continue;
         first = status;
@@ -329,7 +329,7 @@ static braid_status submit(struct streams_playing *streams, const struct backend
                            const struct stream_lane *lane)
 {
     struct backend *backend = lane->device->backend;
-    braid_status status = backend->ops->submit(backend, device_backend_stream(lane->stream), task);
+    braid_status status = backend->ops->submit(backend, lane->stream->backend, task);
     if (status && backend->ops->task_goes_on && backend->ops->task_goes_on(backend, task, false)) {
         streams->going_on = *task;
         streams->going_on_there = backend;
@@ -375,11 +375,11 @@ static braid_status submit_op(struct streams_playing *streams, const braid_step 
     else if (op->kind == BRAID_STEP_RECORD)
         status = record(events[streams->event_of[op->position]], stream);
     else if (op->kind == BRAID_STEP_WAIT)
-        status = wait(streams, stream, events[streams->event_of[op->position]]);
+        status = wait(stream, events[streams->event_of[op->position]]);
     else if (op->kind == PROGRAM_RECORD_FRAME)
         status = record(streams->frame_events[op->position], stream);
     else
-        status = wait(streams, stream, find_frame_event(streams, op));
+        status = wait(stream, find_frame_event(streams, op));
     return status ? name_failed(streams, &streams->tasks[op->node], op->lane, status) : BRAID_OK;
 }
 

@@ -76,8 +76,7 @@ braid_status braid_streams_times_mark(struct streams_playing *streams, const bra
     struct backend *backend = streams->device->backend;
     size_t slot = slot_of_last(times);
     braid_event *event = times->marks[slot * times->num_marks + times->num_recorded++];
-    braid_status status =
-        backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
+    braid_status status = backend->ops->event_record(backend, event->backend, stream->backend);
     times->is_whole[slot] = !status && times->num_recorded == times->num_marks;
     return status;
 }
@@ -199,8 +198,8 @@ static braid_status read_clock_once(const struct streams_playing *streams, braid
     struct backend *backend = streams->device->backend;
     braid_event *event = times->clock_event;
     uint64_t before_ns = clock_now_ns(), device_ns = 0;
-    braid_status status = backend->ops->event_record(backend, event->backend,
-                                                     device_backend_stream(times->clock_stream));
+    braid_status status =
+        backend->ops->event_record(backend, event->backend, times->clock_stream->backend);
     if (!status)
         status = backend->ops->event_synchronize(backend, event->backend);
     uint64_t after_ns = clock_now_ns();

@@ -132,7 +132,7 @@ static void a_wait_that_asks_often(void **state)
         check_ok(frame_open(&frame, "hip"));
         check_ok(braid_event_create(frame.device, NULL, &event));
         atomic_store(&gate_is_open, false);
-        check_ok(braid_stream_host_call(frame.device, frame.stream, wait_for_gate, &before));
+        check_ok(braid_stream_host_call(frame.stream, wait_for_gate, &before));
         check_ok(braid_event_record(event, frame.stream));
         hip_fail("hipEventQuery", nth, OUT_OF_MEMORY);
         check_fails(braid_event_wait(event), BRAID_NO_MEMORY, "hipEventQuery");
@@ -154,11 +154,11 @@ static void another_device_is_current(void **state)
     if (braid_device_open(&second, &device))
         skip_because(braid_error_get_message());
     hip_fail("hipSetDevice", 1, OUT_OF_MEMORY);
-    check_fails(braid_stream_query(device, NULL), BRAID_DEVICE_ERROR,
+    check_fails(braid_stream_query(braid_device_get_default_stream(device)), BRAID_DEVICE_ERROR,
                 "when the device was made current");
     long before = hip_calls("hipSetDevice");
     hip_fail("hipSetDevice", 2, OUT_OF_MEMORY);
-    check_ok(braid_stream_query(device, NULL));
+    check_ok(braid_stream_query(braid_device_get_default_stream(device)));
     hip_fail(NULL, 0, 0);
     assert_int_equal(hip_calls("hipSetDevice") - before, 3);
     braid_device_close(device);
@@ -172,10 +172,10 @@ static void which_device_is_current(void **state)
     braid_device *device = NULL;
     check_ok(braid_device_open(&(braid_device_options){ .backend = "hip" }, &device));
     hip_fail("hipGetDevice", 1, OUT_OF_MEMORY);
-    check_fails(braid_stream_query(device, NULL), BRAID_DEVICE_ERROR,
+    check_fails(braid_stream_query(braid_device_get_default_stream(device)), BRAID_DEVICE_ERROR,
                 "when the device was made current");
     hip_fail(NULL, 0, 0);
-    check_ok(braid_stream_query(device, NULL));
+    check_ok(braid_stream_query(braid_device_get_default_stream(device)));
     braid_device_close(device);
     hip_check_nothing_is_left();
 }

@@ -56,8 +56,8 @@ static void frames_leave_none(void **state)
     status = braid_exec_wait_for(frame.exec, BRAID_LAST_FRAME, 0);
     assert_int_equal(take_error(), 0);
     assert_true(!status || status == BRAID_NOT_READY);
-    check_clean(braid_stream_copy(frame.device, frame.stream, &frame.own, frame.words, 4));
-    check_clean(braid_stream_wait(frame.device, frame.stream));
+    check_clean(braid_stream_copy(frame.stream, &frame.own, frame.words, 4));
+    check_clean(braid_stream_wait(frame.stream));
     check_clean(frame_read(&frame));
     assert_int_equal(frame.read[5], frame_result(5));
     frame_finish(&frame);

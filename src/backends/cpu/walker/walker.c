@@ -555,7 +555,7 @@ static braid_status launch(struct playing *playing, braid_stream *stream,
 {
     struct cpu_program *program = cpu_program_of(playing);
     struct cpu_backend *backend = cpu_backend_of(program->backend);
-    struct cpu_stream *queue = braid_cpu_stream_of(backend, device_backend_stream(stream));
+    struct cpu_stream *queue = braid_cpu_stream_of(backend, stream->backend);
     pthread_mutex_lock(&program->patch_lock);
     cpu_issue_lock(backend);
     out_result->queued = append_launch(backend, program, queue);
