@@ -99,7 +99,7 @@ static void what_the_device_does_not_know_stays(void **state)
     assert_int_equal(*kept, 8);
     assert_int_equal(*others, 7);
     check_ok(braid_device_close(group));
-    check_fails(braid_device_close(device), BRAID_BUSY, "still has 1 allocation of it");
+    check_fails(braid_device_close(device), BRAID_IN_USE, "still has 1 allocation of it");
     braid_memory_free(device, kept);
     braid_memory_free(other, others);
     check_ok(braid_device_close(device));
