@@ -102,7 +102,9 @@ static void let_go_and_destroy(void)
 static int open_doors(void **state)
 {
     (void)state;
-    return close(all.doors[1]);
+    int door = all.doors[1]; // 0: the case made none
+    all.doors[1] = 0;
+    return door ? close(door) : 0;
 }
 
 #define child_test(function) cmocka_unit_test_teardown(function, open_doors)

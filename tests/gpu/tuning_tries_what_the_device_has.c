@@ -93,8 +93,9 @@ static bool is_one_island(braid_device *device, const braid_graph *graph)
     braid_exec_info info;
     braid_exec *exec = own_exec(device, graph, NULL);
     braid_exec_get_info(exec, &info);
+    bool is_one = strstr(info.reason, "one island") != NULL; // a text of the exec's
     destroy_now(exec);
-    return strstr(info.reason, "one island") != NULL;
+    return is_one;
 }
 
 // Blocks of a call run one after another inside.
