@@ -413,12 +413,16 @@ void braid_audit_judge_rest(struct audit *audit, uintptr_t address, bool writes,
 void braid_audit_judge_hidden(struct audit *audit, uintptr_t address)
 {
     uintptr_t page = address / AUDIT_PAGE * AUDIT_PAGE;
+    bool hides_reads = false; // of bytes that the node may only write
     for (uint32_t i = 0; i < audit->num_declared; i++) {
         struct audit_access *access = &audit->declared[i];
-        if (overlaps(access, page, page + AUDIT_PAGE))
-            access->was_read = access->was_written = true;
+        if (!overlaps(access, page, page + AUDIT_PAGE))
+            continue;
+        hides_reads =
+            hides_reads || !may_read(audit, access, braid_audit_page_at(&audit->pages, page));
+        access->was_read = access->was_written = true;
     }
-    if (audit->runs && !declares_all(audit, page, page + AUDIT_PAGE, true))
+    if (audit->runs && (hides_reads || !declares_all(audit, page, page + AUDIT_PAGE, true)))
         audit->hides = true;
 }
 

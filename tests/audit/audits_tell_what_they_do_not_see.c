@@ -79,6 +79,38 @@ static void threads_hide_nothing_where_all_is_declared(void **state)
     check_kinds(0, NULL);
 }
 
+static void *read_beside(void *words)
+{
+    (void)((volatile uint32_t *)words)[100];
+    return NULL;
+}
+
+static void read_beside_a_thread(void *words)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, read_beside, words), 0);
+    pthread_join(thread, NULL);
+    (void)((volatile uint32_t *)words)[0];
+}
+
+// The buffer has a part of its page, and no other buffer has the rest.
+static void threads_may_hide_reads_of_what_is_only_written(void **state)
+{
+    (void)state;
+#if defined(UNDER_TSAN)
+    skip_because("the thread sanitizer uses memory of its own where a thread faults");
+#endif
+    static _Alignas(PAGE) uint32_t words[PAGE / sizeof(uint32_t)];
+    braid_resource buffer;
+    check_ok(braid_graph_add_buffer(audited.graph, "beside", words, 64, &buffer));
+    check_ok(
+        braid_graph_add_host_call(audited.graph,
+                                  &(braid_host_call){ BRAID_ACCESSES({ buffer, BRAID_WRITE }),
+                                                      .call = read_beside_a_thread, .user = words },
+                                  NULL));
+    CHECK_KINDS(BRAID_AUDIT_READS, BRAID_AUDIT_UNSEEN);
+}
+
 static void read_word(void *words)
 {
     (void)*(volatile uint32_t *)words;
@@ -238,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(threads_that_share_a_page_may_hide_accesses),
         TEST(threads_hide_nothing_where_all_is_declared),
+        TEST(threads_may_hide_reads_of_what_is_only_written),
         TEST(memory_that_only_allows_to_read_is_not_seen),
         TEST(memory_with_another_address_is_not_seen),
         TEST(a_handler_set_by_a_node_may_hide_accesses),
