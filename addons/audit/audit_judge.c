@@ -413,7 +413,7 @@ void braid_audit_judge_rest(struct audit *audit, uintptr_t address, bool writes,
 void braid_audit_judge_hidden(struct audit *audit, uintptr_t address)
 {
     uintptr_t page = address / AUDIT_PAGE * AUDIT_PAGE;
-    bool hides_reads = false; // of bytes that the node may only write
+    bool hides_reads = false; // bytes that the node may only write are read first
     for (uint32_t i = 0; i < audit->num_declared; i++) {
         struct audit_access *access = &audit->declared[i];
         if (!overlaps(access, page, page + AUDIT_PAGE))
