@@ -27,8 +27,8 @@ typedef struct braid_communicator braid_communicator;
 
 // Options of braid_ranks_open.
 typedef struct braid_ranks_options {
-    // From posting an operation to its end, and for the other ranks to come to a call of all ranks;
-    // 0: a minute.
+    // From posting an operation to its end. Also for other ranks to come to a call of all ranks. 0:
+    // a minute.
     uint64_t timeout_ns;
 } braid_ranks_options;
 
