@@ -46,7 +46,8 @@ static braid_exec *make_exec(braid_device *device, uint32_t num_nodes, braid_exe
         plan_check(braid_graph_add_kernel(graph, &node, NULL));
     }
     const braid_exec_options options = { .mode = mode,
-                                         .plan = { .max_lanes = NUM_LANES, .fixed_lanes = true } };
+                                         .max_lanes = NUM_LANES,
+                                         .fixed_lanes = true };
     plan_check(braid_exec_create(device, graph, &options, &exec));
     braid_graph_destroy(graph);
     return exec;

@@ -74,7 +74,9 @@ static void print(struct depths *depths)
 // In planned costs, of frames that nothing but what they access orders.
 static uint64_t find_chain_ns(const braid_graph *graph, uint32_t num_frames)
 {
-    const braid_schedule_options options = { .max_lanes = BRAID_ALL_LANES, .fixed_lanes = true };
+    const braid_schedule_options options = { .costs = &(braid_cost_model){ 0 },
+                                             .max_lanes = BRAID_ALL_LANES,
+                                             .fixed_lanes = true };
     uint32_t num_nodes = graph_num_nodes(graph);
     braid_schedule_info info;
     braid_graph *frames;

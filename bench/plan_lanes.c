@@ -8,6 +8,7 @@
 
 #include "plan_shapes.h"
 #include "planner/corpus.h"
+#include "support/wide_plan.h"
 
 #include <braid/schedule.h>
 
@@ -34,7 +35,7 @@ static braid_schedule_info plan(const braid_graph *graph, const braid_schedule_o
 static void add_graph(const braid_graph *graph, const braid_cost_model *costs,
                       struct totals *totals)
 {
-    braid_schedule_options options = { .costs = *costs };
+    braid_schedule_options options = { .costs = costs };
     braid_schedule_info chosen = plan(graph, &options), best = { 0 };
     double growth = 1;
     options.fixed_lanes = true;
@@ -65,8 +66,9 @@ static void compare(const struct corpus *corpus, uint32_t percent)
     for (size_t i = 0; i < corpus->num_graphs; i++) {
         braid_graph *graph;
         plan_check(corpus_make_graph(&corpus->graphs[i], &graph));
-        braid_schedule_info one =
-            plan(graph, &(braid_schedule_options){ .max_lanes = 1, .fixed_lanes = true });
+        braid_schedule_info one = plan(
+            graph,
+            &(braid_schedule_options){ .costs = &free_costs, .max_lanes = 1, .fixed_lanes = true });
         uint64_t part = one.num_nodes ? one.work_ns / one.num_nodes * percent / 100 : 0;
         add_graph(graph, &(braid_cost_model){ .wait_ns = part, .root_ns = part }, &totals);
         braid_graph_destroy(graph);
@@ -113,14 +115,15 @@ static void compare_limits(const struct corpus *corpus, uint32_t percent, uint32
             braid_graph *graph;
             plan_check(corpus_make_graph(&corpus->graphs[i], &graph));
             braid_schedule_info one =
-                plan(graph, &(braid_schedule_options){ .max_lanes = 1, .fixed_lanes = true });
+                plan(graph, &(braid_schedule_options){
+                                .costs = &free_costs, .max_lanes = 1, .fixed_lanes = true });
             uint64_t mean_ns = one.num_nodes ? one.work_ns / one.num_nodes : 0;
             const braid_cost_model costs = { .wait_ns = mean_ns * percent / 100,
                                              .root_ns = mean_ns * percent / 100,
                                              .issue_ns = mean_ns * issue_percent / 100,
                                              .issue_wait_ns = mean_ns * issue_percent / 100 };
             add_limits(graph,
-                       (braid_schedule_options){ .costs = costs, .fixed_lanes = fixed_lanes },
+                       (braid_schedule_options){ .costs = &costs, .fixed_lanes = fixed_lanes },
                        &growth);
             braid_graph_destroy(graph);
         }

@@ -50,7 +50,10 @@ static double make_exec(const braid_graph *graph, const braid_schedule_options *
     braid_exec *exec;
     plan_check(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     double start = plan_cpu_seconds();
-    plan_check(braid_exec_create(device, graph, &(braid_exec_options){ .plan = *options }, &exec));
+    const braid_exec_options exec_options = { .max_lanes = options->max_lanes,
+                                              .fixed_lanes = options->fixed_lanes,
+                                              .costs = options->costs };
+    plan_check(braid_exec_create(device, graph, &exec_options, &exec));
     double seconds = plan_cpu_seconds() - start;
     braid_exec_destroy(exec);
     plan_check(braid_device_close(device));
@@ -62,7 +65,9 @@ static void measure(uint32_t num, uint32_t reach, uint32_t lanes)
     braid_graph *graph = make_graph(num, reach);
     braid_schedule *schedule;
     struct memory_plan plan;
-    braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
+    braid_schedule_options options = { .costs = &(braid_cost_model){ 0 },
+                                       .max_lanes = lanes,
+                                       .fixed_lanes = true };
     plan_check(braid_schedule_create(graph, &options, &schedule));
     double start = plan_cpu_seconds();
     plan_check(braid_memory_plan_create(schedule, graph, false, &plan));

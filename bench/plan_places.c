@@ -90,7 +90,7 @@ static braid_graph *make_graph(const struct corpus_graph *from)
 
 struct trial {
     const braid_graph *graph;
-    braid_schedule_options options;
+    struct plan_options options;
     struct plan_graph *plan;
     struct place_task task;
     uint8_t *place_of;
@@ -121,7 +121,7 @@ static braid_schedule_info plan_by_braid(const struct trial *trial)
 {
     braid_schedule *schedule;
     braid_schedule_info info;
-    plan_check(braid_schedule_create(trial->graph, &trial->options, &schedule));
+    plan_check(braid_schedule_plan(trial->graph, &trial->options, &schedule));
     plan_check(braid_schedule_verify(schedule, trial->graph));
     braid_schedule_get_info(schedule, &info);
     braid_schedule_destroy(schedule);
@@ -168,7 +168,7 @@ static void add_graph(const struct corpus_graph *from, const struct setting *set
                   .wait_ns = mean_ns / 50 },
     };
     struct trial trial = { .graph = make_graph(from),
-                           .options = { .costs.max_concurrent = 1, .places = &model } };
+                           .options = { .costs = { .max_concurrent = 1 }, .places = &model } };
     uint32_t fastest = 0;
     for (uint32_t i = 1; i < setting->num_places; i++)
         fastest = setting->speeds[i] > setting->speeds[fastest] ? i : fastest;

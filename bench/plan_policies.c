@@ -9,6 +9,7 @@
 #include "plan_policies.h"
 #include "plan_shapes.h"
 #include "planner/corpus.h"
+#include "support/wide_plan.h"
 
 #define FEWEST_NODES 20
 
@@ -45,7 +46,9 @@ enum {
 static void add_braid(const braid_graph *graph, uint32_t lanes, struct row *rows,
                       uint64_t *out_bound)
 {
-    braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
+    braid_schedule_options options = { .costs = &free_costs,
+                                       .max_lanes = lanes,
+                                       .fixed_lanes = true };
     braid_schedule *schedule;
     plan_check(braid_schedule_create(graph, &options, &schedule));
     braid_schedule_info info = schedule->info;
@@ -55,7 +58,7 @@ static void add_braid(const braid_graph *graph, uint32_t lanes, struct row *rows
         .issued = malloc((info.num_nodes + 1) * sizeof(uint32_t)),
     };
     struct plan_costs costs;
-    plan_check(braid_plan_costs_create(schedule->graph, graph, &options, NULL, &costs));
+    plan_check(braid_plan_costs_create(schedule->graph, graph, &schedule->options, NULL, &costs));
     uint32_t num = 0;
     for (size_t i = 0; i < schedule->program.num_ops; i++) {
         if (schedule->program.ops[i].kind == BRAID_STEP_RUN)
@@ -79,7 +82,7 @@ static void add_policies(const braid_graph *graph, uint32_t lanes, uint64_t boun
     struct plan_graph *plan;
     struct plan_costs costs;
     plan_check(braid_plan_graph_create(graph, &plan));
-    const braid_schedule_options options = { 0 };
+    const struct plan_options options = { 0 };
     plan_check(braid_plan_costs_create(plan, graph, &options, NULL, &costs));
     struct policy_placement placement = {
         .num_lanes = lanes,

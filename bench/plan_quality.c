@@ -12,6 +12,7 @@
 #include "plan_shapes.h"
 #include "planner/corpus.h"
 #include "support/random.h"
+#include "support/wide_plan.h"
 
 static uint64_t plan_length(const braid_graph *graph, const braid_schedule_options *options)
 {
@@ -45,7 +46,8 @@ static void compare_optima(const struct corpus *corpus)
         uint32_t lanes = (uint32_t)rows[i].values[0];
         uint64_t length =
             corpus_length(corpus_find(corpus, rows[i].name),
-                          (braid_schedule_options){ .max_lanes = lanes, .fixed_lanes = true });
+                          (braid_schedule_options){
+                              .costs = &free_costs, .max_lanes = lanes, .fixed_lanes = true });
         logs += log((double)length / (double)rows[i].values[2]);
         size_t at = lanes < MOST_LANES ? lanes : MOST_LANES;
         num[at]++, num[0]++;
@@ -81,12 +83,18 @@ static void compare_graph(const struct corpus_graph *from, uint32_t lanes, doubl
     size_t first = 0;
     for (uint32_t i = 0; i < from->num_nodes; i++)
         work += from->costs[i];
-    braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
-    options.costs.wait_ns = (uint64_t)((double)work / from->num_nodes * wait_share);
+    braid_cost_model ordering = { 0 };
+    braid_schedule_options options = { .costs = &ordering,
+                                       .max_lanes = lanes,
+                                       .fixed_lanes = true };
+    ordering.wait_ns = (uint64_t)((double)work / from->num_nodes * wait_share);
     plan_check(corpus_make_graph(from, &graph));
     uint64_t length = plan_length(graph, &options);
     plan_check(braid_plan_graph_create(graph, &plan));
-    plan_check(braid_plan_costs_create(plan, graph, &options, NULL, &costs));
+    const struct plan_options planned = { .costs = ordering,
+                                          .max_lanes = lanes,
+                                          .fixed_lanes = true };
+    plan_check(braid_plan_costs_create(plan, graph, &planned, NULL, &costs));
     for (size_t rule = 0; rule < num_list_rules; rule++) {
         if (list_rule_is_slow(rule) && from->num_nodes > MOST_NODES_IF_SLOW)
             continue;
@@ -156,9 +164,11 @@ static void time_plans(uint32_t num_nodes, uint32_t num_lanes)
         double seconds = 0;
         for (int i = 0; i < NUM_GRAPHS; i++) {
             braid_graph *graph = sparse_graph(num_nodes, &random);
-            braid_schedule_options options = { .max_lanes = num_lanes ? num_lanes : 8,
+            braid_cost_model costs = { 0 };
+            braid_schedule_options options = { .costs = &costs,
+                                               .max_lanes = num_lanes ? num_lanes : 8,
                                                .fixed_lanes = num_lanes > 0 };
-            options.costs.wait_ns = MEAN_NS * halves / 2;
+            costs.wait_ns = MEAN_NS * halves / 2;
             double start = plan_cpu_seconds();
             plan_length(graph, &options);
             seconds += plan_cpu_seconds() - start;

@@ -7,6 +7,7 @@
 
 #include "plan_quality.h"
 #include "plan_shapes.h"
+#include "support/wide_plan.h"
 
 struct exact {
     const struct small_graph *graph;
@@ -93,8 +94,11 @@ static uint64_t planned_length(const struct small_graph *small, uint32_t num_lan
             if (small->preds[i] >> j & 1)
                 plan_check(braid_graph_add_edge(graph, nodes[j], nodes[i]));
     }
-    braid_schedule_options options = { .max_lanes = num_lanes, .fixed_lanes = true };
-    options.costs.wait_ns = wait_ns;
+    braid_cost_model costs = { 0 };
+    braid_schedule_options options = { .costs = &costs,
+                                       .max_lanes = num_lanes,
+                                       .fixed_lanes = true };
+    costs.wait_ns = wait_ns;
     plan_check(braid_schedule_create(graph, &options, &schedule));
     braid_schedule_get_info(schedule, &info);
     braid_schedule_destroy(schedule);

@@ -47,7 +47,9 @@ static braid_graph *make_graph(const struct shape *shape, uint32_t num_nodes)
 static void measure(const struct shape *shape, uint32_t num_nodes)
 {
     braid_graph *graph = make_graph(shape, num_nodes);
-    braid_schedule_options options = { .max_lanes = 8, .fixed_lanes = true };
+    braid_schedule_options options = { .costs = &(braid_cost_model){ 0 },
+                                       .max_lanes = 8,
+                                       .fixed_lanes = true };
     braid_schedule *schedule;
     double wall = plan_wall_seconds(), start = plan_cpu_seconds();
     plan_check(braid_schedule_create(graph, &options, &schedule));

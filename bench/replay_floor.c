@@ -151,7 +151,9 @@ static void *create(const struct replay_shape *shape, const struct replay_body *
     braid_schedule *schedule = NULL;
     braid_schedule_options options = {
         .max_lanes = body->cost_ns ? num_workers : 1,
-        .costs = { .node_ns = 2, .wait_ns = 150, .root_ns = 300, .max_concurrent = num_workers },
+        .costs =
+            &(braid_cost_model){
+                .node_ns = 2, .wait_ns = 150, .root_ns = 300, .max_concurrent = num_workers },
     };
     replay_check(braid_schedule_create(graph, &options, &schedule));
     struct state *state = make_state(schedule, body);

@@ -106,11 +106,12 @@ static void make_rows(struct row *rows, const struct tuned_graph *made, braid_de
     const braid_tune_options tuning = { .report = print_trial,
                                         .user = (void *)(uintptr_t)made->name };
     const braid_exec_options declared = { .mode = is_gpu ? BRAID_MODE_GRAPH : BRAID_MODE_AUTO,
-                                          .plan = { .max_lanes = BRAID_ALL_LANES,
-                                                    .fixed_lanes = true },
+                                          .max_lanes = BRAID_ALL_LANES,
+                                          .fixed_lanes = true,
                                           .no_rewriting = true };
     const braid_exec_options one = { .mode = is_gpu ? BRAID_MODE_STREAMS : BRAID_MODE_AUTO,
-                                     .plan = { .max_lanes = 1, .fixed_lanes = true } };
+                                     .max_lanes = 1,
+                                     .fixed_lanes = true };
     braid_exec_options way;
     make_exec(&rows[NO_COSTS], "no costs given", device, graph, NULL);
     make_exec(&rows[AS_DECLARED], is_gpu ? "driver graph as declared" : "as declared", device,

@@ -39,10 +39,10 @@ static bool measure_plan(const struct tuned_graph *made, const braid_exec_option
 // First what nodes take alone. False if the device takes no times of this graph.
 static bool measure_costs(const struct tuned_graph *made)
 {
-    return measure_plan(made,
-                        &(braid_exec_options){ .frames_kept = KEPT,
-                                               .islands = BRAID_ISLANDS_NEVER,
-                                               .plan = { .max_lanes = 1, .fixed_lanes = true } }) &&
+    return measure_plan(made, &(braid_exec_options){ .frames_kept = KEPT,
+                                                     .islands = BRAID_ISLANDS_NEVER,
+                                                     .max_lanes = 1,
+                                                     .fixed_lanes = true }) &&
            measure_plan(made, &(braid_exec_options){ .frames_kept = KEPT });
 }
 
@@ -50,8 +50,10 @@ static void make_way(const struct tuned_graph *made, bool one_lane, struct way *
 {
     braid_exec_options options = { .frames_in_flight = made->frames,
                                    .when_full = BRAID_FULL_QUEUES };
-    if (one_lane)
-        options.plan = (braid_schedule_options){ .max_lanes = 1, .fixed_lanes = true };
+    if (one_lane) {
+        options.max_lanes = 1;
+        options.fixed_lanes = true;
+    }
     tuned_check(braid_exec_create(made->memory.device, made->graph, &options, &way->exec));
     if (made->frames > 1)
         tuned_check(braid_stream_create(made->memory.device, NULL, &way->stream));

@@ -121,8 +121,8 @@ static void print_way(const struct tuned_graph *made, const struct way *way, uin
     braid_exec_options options = way->options;
     braid_exec *exec;
     braid_schedule_info info;
-    options.plan.max_lanes = lanes;
-    options.plan.fixed_lanes = lanes != 0;
+    options.max_lanes = lanes;
+    options.fixed_lanes = lanes != 0;
     if (braid_exec_create(made->memory.device, made->graph, &options, &exec)) {
         fprintf(stderr, "%s, %s: %s\n", made->name, way->name, braid_error_get_message());
         return;
@@ -163,10 +163,11 @@ void tuned_print_model(const struct tuned_graph *made)
         { "none, a lane for all at once",
           { .mode = BRAID_MODE_GRAPH,
             .islands = BRAID_ISLANDS_NEVER,
-            .plan = { .max_lanes = BRAID_ALL_LANES, .fixed_lanes = true } },
+            .max_lanes = BRAID_ALL_LANES,
+            .fixed_lanes = true },
           { 0, END } },
         { "none, costs ignored",
-          { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER, .plan.ignore_costs = true },
+          { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER, .ignore_costs = true },
           { 0, END } },
         { "none, nothing early",
           { .mode = BRAID_MODE_GRAPH, .no_rewriting = true },

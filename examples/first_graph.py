@@ -25,7 +25,7 @@ graph.host(lambda: np.add(source, source, out=left), name="left", reads=source, 
 graph.host(lambda: np.add(source, source, out=right), name="right", reads=source, writes=right)
 last = graph.host(lambda: np.add(left, right, out=total), name="sum", reads=[left, right], writes=total)
 
-plan = graph.plan(max_lanes=2)
+plan = graph.plan(costs=braid.CostModel(), max_lanes=2)  # waits are free; for a device: graph.plan(device)
 plan.verify()  # proves that the plan keeps every order that the graph asks for
 print(plan)
 print(plan.explain(graph.nodes[0], last))

@@ -35,7 +35,7 @@ static void print_plan(const braid_graph *graph, uint32_t num_lanes)
     // What a device adds: here 2 us to every node that waits for another lane.
     const braid_schedule_options options = { .max_lanes = num_lanes,
                                              .fixed_lanes = true,
-                                             .costs = { .wait_ns = 2000 } };
+                                             .costs = &(braid_cost_model){ .wait_ns = 2000 } };
     CHECK(braid_schedule_create(graph, &options, &schedule));
     CHECK(braid_schedule_verify(schedule, graph)); // a proof that does not trust the planner
     braid_schedule_get_info(schedule, &info);
@@ -64,7 +64,9 @@ int main(int argc, char **argv)
     for (uint32_t lanes = 1; lanes <= 3; lanes++)
         print_plan(graph, lanes);
 
-    CHECK(braid_schedule_create(graph, NULL, &schedule)); // as many lanes as pay
+    CHECK(braid_schedule_create(graph,
+                                &(braid_schedule_options){ .costs = &(braid_cost_model){ 0 } },
+                                &schedule)); // as many lanes as pay
     braid_schedule_get_info(schedule, &info);
     char text[200];
     CHECK(braid_schedule_explain(schedule, (braid_node[]){ shadows, all }, 2, text, sizeof(text)));

@@ -84,9 +84,7 @@ int main(int argc, char **argv)
         braid_exec_measure(exec, graph, 20)); // runs frames; the graph gets what they took as costs
     print_times(exec);
 
-    braid_device_info info_of_device;
-    braid_device_get_info(device, &info_of_device);
-    const braid_schedule_options options = { .costs = info_of_device.costs[BRAID_MODE_AUTO] };
+    const braid_schedule_options options = { .device = device };
     CHECK(braid_schedule_create(graph, &options, &planned));
     CHECK(braid_schedule_explain(planned, NULL, 0, limit, sizeof(limit)));
     printf("planned with these costs, a frame is %s\n", limit);

@@ -61,15 +61,20 @@ def drop_bodies(text):
     return "".join(out)
 
 
+# A function that a header defines behind its prototype, to pass the sizes of structs.
+DEFINED = re.compile(r"^BRAID_INLINE [^;{]*\n\{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+
+
 def read_declarations(text):
     """What of a header cffi understands."""
+    text = DEFINED.sub("", text)
     text = re.sub(r"\\\n", " ", text)
     text = re.sub(r"//[^\n]*", "", text)
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     # The parts for C++ alone, then all other preprocessor lines.
     text = re.sub(r"#ifdef __cplusplus\n(?:(?!#).)*?#endif", "", text, flags=re.DOTALL)
     text = re.sub(r"^\s*#[^\n]*", "", text, flags=re.MULTILINE)
-    text = re.sub(r"\b(BRAID_API|BRAID_MUST_CHECK|static inline)\b", "", text)
+    text = re.sub(r"\b(BRAID_API|BRAID_INLINE|BRAID_MUST_CHECK|static inline)\b", "", text)
     return drop_bodies(text)
 
 

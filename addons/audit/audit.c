@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
+#include "base/sized.h"
 #include "exec/exec_memory.h"
 #include "graph/regions.h"
 #include "plan/schedule.h"
@@ -198,7 +199,7 @@ static braid_status plan_lean(const braid_exec *exec, const struct audit_finding
                               struct lean *lean, uint64_t *out_num)
 {
     const struct audit_finding *items = findings->items.items;
-    braid_schedule_options plan = { 0 };
+    struct plan_options plan = { 0 };
     braid_schedule *schedule = NULL;
     if (!begin_lean(exec->culled.graph, lean))
         return braid_error_no_memory("an audit");
@@ -209,7 +210,7 @@ static braid_status plan_lean(const braid_exec *exec, const struct audit_finding
     close_gaps(lean);
     braid_exec_get_cost_model(exec, &plan.costs);
     plan.costs.island_call_ns = 0; // as the exec, which has no islands
-    braid_status status = braid_schedule_create(&lean->graph, &plan, &schedule);
+    braid_status status = braid_schedule_plan(&lean->graph, &plan, &schedule);
     if (!status)
         *out_num = count_waits(&schedule->program);
     braid_schedule_destroy(schedule);
@@ -306,8 +307,8 @@ static braid_status check(const braid_device *device, const braid_graph *graph,
     return status;
 }
 
-braid_status braid_graph_audit(const braid_graph *graph, braid_device *device,
-                               const braid_audit_options *options, size_t *out_num_findings)
+static braid_status audit_graph(const braid_graph *graph, braid_device *device,
+                                const braid_audit_options *options, size_t *out_num_findings)
 {
     braid_status status = check(device, graph, out_num_findings);
     if (status)
@@ -333,4 +334,14 @@ braid_status braid_graph_audit(const braid_graph *graph, braid_device *device,
     braid_array_finish(&auditing.orders);
     free(auditing.findings.has_run);
     return status;
+}
+
+braid_status braid_graph_audit_sized(const braid_graph *graph, braid_device *device,
+                                     const braid_audit_options *options, size_t *out_num_findings,
+                                     size_t size)
+{
+    braid_audit_options own;
+    braid_status status =
+        braid_sized_take("braid_graph_audit: options", options, size, &own, sizeof(own));
+    return status ? status : audit_graph(graph, device, &own, out_num_findings);
 }

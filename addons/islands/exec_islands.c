@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exec's plan divided into islands, or as one.
 #include "exec/exec_islands.h"
+#include "exec/exec_plan.h"
 
 #include <string.h>
 
@@ -215,13 +216,13 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options)
 
 // As one island of a shape. The costs of the options' plan are those of that.
 static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
-                               const braid_schedule_options *plan, const struct shape *shape,
+                               const struct plan_options *plan, const struct shape *shape,
                                struct plan_inside *inside, braid_schedule **out_schedule)
 {
     braid_cost_model model;
     shape->base.get_cost_model(exec->device->backend, &model);
     shape->get_room(exec->device->backend, inside->fits, exec->tasks.num, &model, &inside->room);
-    braid_schedule_options options = *plan;
+    struct plan_options options = *plan;
     options.places = NULL;
     if (plan_costs_are_zero(&options.costs))
         options.costs = model;
@@ -237,7 +238,7 @@ static braid_status predict(const braid_exec *exec, const braid_graph *graph,
                             const struct island_fit *fits, uint64_t *out_ns)
 {
     struct backend *backend = exec->device->backend;
-    braid_schedule_options plan = options->plan;
+    struct plan_options plan = braid_exec_plan_options(options);
     braid_schedule *schedule = NULL;
     struct plan_inside inside = { .fits = fits };
     struct error_attempt attempt;
@@ -251,7 +252,7 @@ static braid_status predict(const braid_exec *exec, const braid_graph *graph,
         return BRAID_OK;
     braid_error_begin_attempt(&attempt);
     braid_status status = shape ? plan_whole(exec, graph, &plan, shape, &inside, &schedule)
-                                : braid_schedule_create(graph, &plan, &schedule);
+                                : braid_schedule_plan(graph, &plan, &schedule);
     if (!status && (!shape || schedule->info.num_lanes <= plan.costs.max_concurrent))
         *out_ns = schedule->info.expected_ns + start_ns;
     braid_schedule_destroy(schedule);
@@ -288,7 +289,7 @@ static bool are_known(const struct braid_exec *exec, const braid_graph *graph,
 {
     enum { MOST_NODES = 16384, MOST_ARG_BYTES = 32768 }; // more have no room: not worth planning
     uint64_t arg_bytes = 0;
-    if (exec->tasks.num == 0 || exec->tasks.num > MOST_NODES || options->plan.ignore_costs)
+    if (exec->tasks.num == 0 || exec->tasks.num > MOST_NODES || options->ignore_costs)
         return false;
     for (uint32_t i = 0; i < exec->tasks.num; i++) {
         if (!fits[i].is_empty && (fits[i].why_not || graph_nodes(graph)[i].cost_ns == 0))
@@ -335,9 +336,10 @@ static braid_status plan_as_one(braid_exec *exec, const braid_graph *graph,
     shape->base.get_cost_model(backend, &model);
     exec->has_lone_calls = shape->get_room(backend, fits, exec->tasks.num, &model, &inside.room) &&
                            plan_room_is_lone(&inside.room);
-    return options->schedule
-               ? BRAID_OK
-               : plan_whole(exec, graph, &options->plan, shape, &inside, &exec->schedule);
+    if (options->schedule)
+        return BRAID_OK;
+    const struct plan_options plan = braid_exec_plan_options(options);
+    return plan_whole(exec, graph, &plan, shape, &inside, &exec->schedule);
 }
 
 static braid_status choose(braid_exec *exec, const braid_graph *graph,

@@ -4,9 +4,11 @@
 
 #include "base/error.h"
 
-braid_status braid_graph_audit(const braid_graph *graph, braid_device *device,
-                               const braid_audit_options *options, size_t *out_num_findings)
+braid_status braid_graph_audit_sized(const braid_graph *graph, braid_device *device,
+                                     const braid_audit_options *options, size_t *out_num_findings,
+                                     size_t size)
 {
+    (void)size;
     (void)device;
     (void)graph;
     (void)options;

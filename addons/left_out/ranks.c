@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks: its public functions where the add-on 'ranks' is left out.
+#include <string.h>
+
 #include <braid/rank.h>
 
 #include "base/error.h"
@@ -10,8 +12,10 @@ static braid_status left_out(const char *function)
     return braid_error(BRAID_UNSUPPORTED, ERROR_LEFT_OUT, function, "ranks");
 }
 
-braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **out_ranks)
+braid_status braid_ranks_open_sized(const braid_ranks_options *options, braid_ranks **out_ranks,
+                                    size_t size)
 {
+    (void)size;
     (void)options;
     (void)out_ranks;
     return left_out("braid_ranks_open");
@@ -42,10 +46,13 @@ braid_status braid_graph_add_communicator(braid_graph *graph, braid_communicator
     return left_out("braid_graph_add_communicator");
 }
 
-braid_status braid_graph_add_communication(braid_graph *graph,
-                                           const braid_communication *communication,
-                                           braid_node *out_node)
+braid_status braid_graph_add_communication_sized(braid_graph *graph,
+                                                 const braid_communication *communication,
+                                                 braid_node *out_node, size_t size,
+                                                 size_t node_size)
 {
+    (void)size;
+    (void)node_size;
     (void)graph;
     (void)communication;
     (void)out_node;
@@ -71,18 +78,19 @@ braid_status braid_ranks_close(braid_ranks *ranks)
     return ranks ? left_out("braid_ranks_close") : BRAID_OK;
 }
 
-void braid_ranks_get_info(const braid_ranks *ranks, braid_ranks_info *out_info)
+void braid_ranks_get_info_sized(const braid_ranks *ranks, braid_ranks_info *out_info, size_t size)
 {
     (void)ranks;
     if (out_info)
-        *out_info = (braid_ranks_info){ 0 };
+        memset(out_info, 0, size);
 }
 
-void braid_communicator_get_info(const braid_communicator *communicator, braid_ranks_info *out_info)
+void braid_communicator_get_info_sized(const braid_communicator *communicator,
+                                       braid_ranks_info *out_info, size_t size)
 {
     (void)communicator;
     if (out_info)
-        *out_info = (braid_ranks_info){ 0 };
+        memset(out_info, 0, size);
 }
 
 // No graph has owners then.

@@ -24,9 +24,11 @@ braid_status braid_schedule_explain(const braid_schedule *schedule, const braid_
     return braid_error_left_out("braid_schedule_explain", "report");
 }
 
-braid_status braid_schedule_write(const braid_schedule *schedule, braid_drawing drawing,
-                                  const braid_timeline_options *options, FILE *file)
+braid_status braid_schedule_write_sized(const braid_schedule *schedule, braid_drawing drawing,
+                                        const braid_timeline_options *options, FILE *file,
+                                        size_t size)
 {
+    (void)size;
     (void)schedule;
     (void)drawing;
     (void)options;

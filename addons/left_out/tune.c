@@ -6,8 +6,9 @@
 
 #include "base/error.h"
 
-braid_status braid_exec_get_timings(braid_exec *exec, braid_timings *out_timings)
+braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_timings, size_t size)
 {
+    (void)size;
     (void)exec;
     (void)out_timings;
     return braid_error_left_out("braid_exec_get_timings", "tune");
@@ -21,9 +22,12 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
     return braid_error_left_out("braid_exec_measure", "tune");
 }
 
-braid_status braid_graph_tune(braid_graph *graph, braid_device *device,
-                              const braid_tune_options *options, braid_exec_options *out_way)
+braid_status braid_graph_tune_sized(braid_graph *graph, braid_device *device,
+                                    const braid_tune_options *options, braid_exec_options *out_way,
+                                    size_t size, size_t way_size)
 {
+    (void)size;
+    (void)way_size;
     (void)device;
     (void)graph;
     (void)options;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
 #include "ranks/rank_graph.h"
@@ -381,11 +382,21 @@ braid_status braid_graph_append_communication(braid_graph *graph,
     return status;
 }
 
-braid_status braid_graph_add_communication(braid_graph *graph,
-                                           const braid_communication *communication,
-                                           braid_node *out_node)
+static braid_status add_communication(braid_graph *graph, const braid_communication *communication,
+                                      braid_node *out_node)
 {
+    return braid_graph_append_communication(graph, communication, 0, out_node);
+}
+
+braid_status braid_graph_add_communication_sized(braid_graph *graph,
+                                                 const braid_communication *communication,
+                                                 braid_node *out_node, size_t size,
+                                                 size_t node_size)
+{
+    braid_communication own;
     if (!communication)
         return braid_error_null("braid_graph_add_communication", "communication");
-    return braid_graph_append_communication(graph, communication, 0, out_node);
+    braid_status status = braid_sized_take_node("braid_graph_add_communication: communication",
+                                                communication, size, node_size, &own, sizeof(own));
+    return status ? status : add_communication(graph, &own, out_node);
 }

@@ -189,8 +189,8 @@ static braid_status rank_exec_agree(braid_exec *exec, const braid_graph *graph, 
 static braid_exec_options rank_exec_apart(const braid_exec_options *options)
 {
     braid_exec_options apart = *options;
-    apart.plan.fixed_lanes = true;
-    apart.plan.max_lanes = BRAID_ALL_LANES;
+    apart.fixed_lanes = true;
+    apart.max_lanes = BRAID_ALL_LANES;
     return apart;
 }
 

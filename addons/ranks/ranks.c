@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joining the other ranks, leaving them, and communicators.
 #include "ranks/ranks.h"
+#include "base/sized.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -196,7 +197,7 @@ static braid_status check_options(const braid_ranks_options *options, braid_rank
     return BRAID_OK;
 }
 
-braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **out_ranks)
+static braid_status ranks_open(const braid_ranks_options *options, braid_ranks **out_ranks)
 {
     braid_status status = check_options(options, out_ranks);
     if (!status)
@@ -228,6 +229,15 @@ braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **
     return BRAID_OK;
 }
 
+braid_status braid_ranks_open_sized(const braid_ranks_options *options, braid_ranks **out_ranks,
+                                    size_t size)
+{
+    braid_ranks_options own;
+    braid_status status =
+        braid_sized_take("braid_ranks_open: options", options, size, &own, sizeof(own));
+    return status ? status : ranks_open(&own, out_ranks);
+}
+
 static braid_status check_unused(braid_ranks *ranks)
 {
     const char *name = NULL;
@@ -256,10 +266,12 @@ braid_status braid_ranks_close(braid_ranks *ranks)
     return status;
 }
 
-void braid_ranks_get_info(const braid_ranks *ranks, braid_ranks_info *out_info)
+void braid_ranks_get_info_sized(const braid_ranks *ranks, braid_ranks_info *out_info, size_t size)
 {
-    if (out_info)
-        *out_info = ranks ? (braid_ranks_info){ ranks->rank, ranks->num } : (braid_ranks_info){ 0 };
+    braid_ranks_info info = { 0 };
+    if (ranks)
+        info = (braid_ranks_info){ ranks->rank, ranks->num };
+    braid_sized_give(&info, sizeof(info), out_info, size);
 }
 
 braid_status braid_ranks_check(braid_ranks *ranks)
@@ -344,11 +356,13 @@ braid_status braid_communicator_create(braid_ranks *ranks, const char *name, uin
     return BRAID_OK;
 }
 
-void braid_communicator_get_info(const braid_communicator *communicator, braid_ranks_info *out_info)
+void braid_communicator_get_info_sized(const braid_communicator *communicator,
+                                       braid_ranks_info *out_info, size_t size)
 {
-    if (out_info)
-        *out_info = communicator ? (braid_ranks_info){ communicator->rank, communicator->num }
-                                 : (braid_ranks_info){ 0 };
+    braid_ranks_info info = { 0 };
+    if (communicator)
+        info = (braid_ranks_info){ communicator->rank, communicator->num };
+    braid_sized_give(&info, sizeof(info), out_info, size);
 }
 
 void braid_communicator_retain(braid_communicator *communicator)

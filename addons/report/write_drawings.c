@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes drawings of schedules in all forms.
 #include "base/error.h"
+#include "base/sized.h"
 #include "report/dot.h"
 #include "report/timeline.h"
 
-braid_status braid_schedule_write(const braid_schedule *schedule, braid_drawing drawing,
-                                  const braid_timeline_options *options, FILE *file)
+static braid_status schedule_write(const braid_schedule *schedule, braid_drawing drawing,
+                                   const braid_timeline_options *options, FILE *file)
 {
     if (!schedule || !file)
         return braid_error_null("braid_schedule_write", schedule ? "file" : "schedule");
@@ -27,4 +28,14 @@ braid_status braid_schedule_write(const braid_schedule *schedule, braid_drawing 
         ok = braid_chrome_write(&timeline, file);
     braid_timeline_finish(&timeline);
     return ok ? braid_drawing_end(file) : braid_error_no_memory("a trace");
+}
+
+braid_status braid_schedule_write_sized(const braid_schedule *schedule, braid_drawing drawing,
+                                        const braid_timeline_options *options, FILE *file,
+                                        size_t size)
+{
+    braid_timeline_options own;
+    braid_status status =
+        braid_sized_take("braid_schedule_write: options", options, size, &own, sizeof(own));
+    return status ? status : schedule_write(schedule, drawing, &own, file);
 }

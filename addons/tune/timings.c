@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/inside.h"
+#include "base/sized.h"
 #include "base/spread.h"
 #include "exec/exec.h"
 #include "exec/exec_times.h"
@@ -377,7 +378,7 @@ static braid_timings tell(const braid_exec *exec, const struct exec_told *told)
     };
 }
 
-braid_status braid_exec_get_timings(braid_exec *exec, braid_timings *out_timings)
+braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_timings, size_t size)
 {
     braid_status status = begin("braid_exec_get_timings", exec, out_timings);
     if (status)
@@ -386,7 +387,8 @@ braid_status braid_exec_get_timings(braid_exec *exec, braid_timings *out_timings
     status = make_told(exec, told);
     if (!status) {
         fill_told(exec, told);
-        *out_timings = tell(exec, told);
+        const braid_timings timings = tell(exec, told);
+        braid_sized_give(&timings, sizeof(timings), out_timings, size);
     }
     braid_exec_end_launch(exec);
     return status;

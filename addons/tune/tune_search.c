@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "base/spread.h"
 #include "exec/exec.h"
 #include "graph/graph.h"
@@ -89,7 +90,8 @@ braid_status braid_tune_measure(braid_device *device, braid_graph *graph, uint64
     const braid_exec_options several = { .frames_kept = MEASURED_FRAMES };
     const braid_exec_options alone = { .frames_kept = MEASURED_FRAMES,
                                        .islands = BRAID_ISLANDS_NEVER,
-                                       .plan = { .max_lanes = 1, .fixed_lanes = true } };
+                                       .max_lanes = 1,
+                                       .fixed_lanes = true };
     braid_status status = measure_exec(&measuring, &several);
     if (!status && measuring.has_time && measuring.has_others) {
         status = measure_exec(&measuring, &alone);
@@ -125,10 +127,8 @@ static void name_trial(struct tune_trial *trial)
     snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s",
              way->mode == BRAID_MODE_GRAPH ? "graph" : "streams", trial->num_lanes,
              trial->num_lanes == 1 ? "" : "s",
-             way->plan.max_lanes == BRAID_ALL_LANES && way->plan.fixed_lanes
-                 ? ", one for all at once"
-                 : "",
-             way->plan.ignore_costs ? ", costs ignored" : "",
+             way->max_lanes == BRAID_ALL_LANES && way->fixed_lanes ? ", one for all at once" : "",
+             way->ignore_costs ? ", costs ignored" : "",
              way->no_early_start ? ", no early starts" : "",
              way->islands == BRAID_ISLANDS_WHOLE   ? ", one island"
              : way->islands == BRAID_ISLANDS_NEVER ? ", no islands"
@@ -212,9 +212,9 @@ static uint64_t next_lanes(uint64_t lanes)
 static braid_status add_most(struct tune_trials *trials, braid_exec_mode mode, size_t first)
 {
     bool made;
-    const braid_exec_options way = {
-        .mode = mode, .plan = { .max_lanes = BRAID_ALL_LANES, .fixed_lanes = true }
-    };
+    const braid_exec_options way = { .mode = mode,
+                                     .max_lanes = BRAID_ALL_LANES,
+                                     .fixed_lanes = true };
     const uint32_t num = graph_num_nodes(trials->graph);
     if (num > MOST_NODES || (trials->max_lanes && trials->max_lanes < num))
         return BRAID_OK;
@@ -229,9 +229,9 @@ static braid_status add_most(struct tune_trials *trials, braid_exec_mode mode, s
 static braid_status add_blind(struct tune_trials *trials, braid_exec_mode mode, size_t first)
 {
     bool made;
-    const braid_exec_options way = {
-        .mode = mode, .plan = { .ignore_costs = true, .max_lanes = trials->max_lanes }
-    };
+    const braid_exec_options way = { .mode = mode,
+                                     .ignore_costs = true,
+                                     .max_lanes = trials->max_lanes };
     braid_status status = add_trial(trials, &way, &made);
     size_t last = trials->trials.num - 1;
     if (!status && made && is_twin(trials, first, last))
@@ -249,10 +249,10 @@ static braid_status add_lanes(struct tune_trials *trials, braid_exec_mode mode, 
         return status;
     uint32_t most = trials->max_lanes ? trials->max_lanes : MOST_LANES;
     most = trials->width < most ? trials->width : most;
-    way.plan.fixed_lanes = true;
+    way.fixed_lanes = true;
     for (uint64_t lanes = 1; lanes <= most && !status; lanes = next_lanes(lanes)) {
         bool made;
-        way.plan.max_lanes = (uint32_t)lanes;
+        way.max_lanes = (uint32_t)lanes;
         status = add_trial(trials, &way, &made);
         if (!status && made && is_twin(trials, first, trials->trials.num - 1))
             remove_trial(trials, trials->trials.num - 1);
@@ -322,9 +322,9 @@ static braid_status find_width(struct tune_trials *trials)
 {
     uint32_t most = trials->max_lanes;
     most = most && most < WIDEST ? most : WIDEST;
-    const braid_schedule_options options = { .max_lanes = most, .fixed_lanes = true };
+    const struct plan_options options = { .max_lanes = most, .fixed_lanes = true };
     braid_schedule *schedule;
-    braid_status status = braid_schedule_create(trials->graph, &options, &schedule);
+    braid_status status = braid_schedule_plan(trials->graph, &options, &schedule);
     if (status)
         return status;
     braid_schedule_info info;
@@ -611,11 +611,9 @@ static void report(const struct tune_trials *trials, size_t best, const braid_tu
     }
 }
 
-braid_status braid_graph_tune(braid_graph *graph, braid_device *device,
-                              const braid_tune_options *options, braid_exec_options *out_way)
+static braid_status tune_graph(braid_graph *graph, braid_device *device,
+                               const braid_tune_options *options, braid_exec_options *out_way)
 {
-    static const braid_tune_options defaults;
-    options = options ? options : &defaults;
     if (!device || !graph || !out_way)
         return braid_error_null("braid_graph_tune", !device  ? "device"
                                                     : !graph ? "graph"
@@ -645,5 +643,20 @@ braid_status braid_graph_tune(braid_graph *graph, braid_device *device,
         report(&trials, best, options);
     }
     tune_trials_finish(&trials);
+    return status;
+}
+
+braid_status braid_graph_tune_sized(braid_graph *graph, braid_device *device,
+                                    const braid_tune_options *options, braid_exec_options *out_way,
+                                    size_t size, size_t way_size)
+{
+    braid_tune_options own;
+    braid_exec_options way;
+    braid_status status =
+        braid_sized_take("braid_graph_tune: options", options, size, &own, sizeof(own));
+    if (!status)
+        status = tune_graph(graph, device, &own, out_way ? &way : NULL);
+    if (!status)
+        braid_sized_give(&way, sizeof(way), out_way, way_size);
     return status;
 }

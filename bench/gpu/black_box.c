@@ -72,7 +72,8 @@ static braid_exec_options options_of(const char *mode)
     braid_exec_options options = { .black_box = true };
     options.mode = strcmp(mode, "streams") == 0 ? BRAID_MODE_STREAMS : BRAID_MODE_GRAPH;
     options.islands = strcmp(mode, "island") == 0 ? BRAID_ISLANDS_WHOLE : BRAID_ISLANDS_NEVER;
-    options.plan = (braid_schedule_options){ .max_lanes = BRAID_ALL_LANES, .fixed_lanes = true };
+    options.max_lanes = BRAID_ALL_LANES;
+    options.fixed_lanes = true;
     return options;
 }
 

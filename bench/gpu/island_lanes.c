@@ -72,7 +72,7 @@ static braid_schedule *plan_shape(const struct shape *shape, uint64_t ns, uint32
     const braid_schedule_options options = {
         .max_lanes = lanes,
         .fixed_lanes = true,
-        .costs = { .node_ns = 60, .wait_ns = wait_ns },
+        .costs = &(braid_cost_model){ .node_ns = 60, .wait_ns = wait_ns },
     };
     braid_schedule *schedule;
     must(braid_schedule_create(graph, &options, &schedule));

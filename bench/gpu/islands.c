@@ -54,7 +54,8 @@ static void add_ways(struct cell *cell, braid_device *device, const struct shape
         const braid_exec_options options = {
             .mode = BRAID_MODE_GRAPH,
             .islands = ways[way].islands,
-            .plan = { .max_lanes = ways[way].num_lanes, .fixed_lanes = ways[way].num_lanes != 0 },
+            .max_lanes = ways[way].num_lanes,
+            .fixed_lanes = ways[way].num_lanes != 0,
         };
         cell->runs[cell->num] =
             braid_run_shape_as(device, shape, body, &options, &cell->systems[cell->num]);

@@ -93,7 +93,8 @@ static void measure_way(braid_device *device, const struct load *load, const str
         const braid_exec_options options = {
             .mode = way->mode,
             .islands = way->islands,
-            .plan = { .max_lanes = load->num_lanes ? load->num_lanes : LANES, .fixed_lanes = true },
+            .max_lanes = load->num_lanes ? load->num_lanes : LANES,
+            .fixed_lanes = true,
             .frames_kept = i ? KEPT : 0,
         };
         if (braid_exec_create(device, graph, &options, &execs[i])) {

@@ -89,7 +89,8 @@ struct with_braid *braid_run_shape(braid_device *device, const struct shape *sha
 {
     const braid_exec_options options = {
         .mode = mode,
-        .plan = { .max_lanes = max_lanes, .fixed_lanes = max_lanes != 0 },
+        .max_lanes = max_lanes,
+        .fixed_lanes = max_lanes != 0,
     };
     struct with_braid *run = braid_run_shape_as(device, shape, body, &options, out_system);
     if (!run)

@@ -9,7 +9,9 @@ import os
 import re
 
 INLINE_BODY = re.compile(r"^static inline ([^{;]*?)\n\{\n.*?^\}", re.MULTILINE | re.DOTALL)
-MARKS = re.compile(r"\b(?:BRAID_API|BRAID_MUST_CHECK) ?")
+MARKS = re.compile(r"\b(?:BRAID_API|BRAID_INLINE|BRAID_MUST_CHECK) ?")
+# Behind all else: the functions that the library exports in place of those whose structs may grow.
+SIZED = re.compile(r"^// With sizes: docs/stability\.md.*?(?=^#ifdef __cplusplus\n\})", re.MULTILINE | re.DOTALL)
 TYPE = re.compile(r"^typedef (struct|enum|union) (\w+)", re.MULTILINE)
 FUNCTION_TYPE = re.compile(r"^typedef [^;{]*?\b(\w+)\(", re.MULTILINE)
 MACRO = re.compile(r"^#define (\w+(?:\([^)]*\))?)", re.MULTILINE)
@@ -116,6 +118,7 @@ def _says_something(entry):
 
 def _body(text):
     """What stands inside the include guard, without what only C++ or only C needs."""
+    text = SIZED.sub("", text)
     text = re.sub(r"#ifdef __cplusplus\n(extern \"C\" \{|\})\n#endif\n", "", text)
     text = re.sub(r"^#ifndef __cplusplus\n", "", text, flags=re.MULTILINE)
     lines = text.split("\n")

@@ -29,7 +29,9 @@ int main(void)
     }
     check(braid_graph_add_edge(graph, nodes[0], nodes[2]));
     check(braid_graph_add_edge(graph, nodes[1], nodes[2]));
-    check(braid_schedule_create(graph, &(braid_schedule_options){ .max_lanes = 2 }, &schedule));
+    check(braid_schedule_create(
+        graph, &(braid_schedule_options){ .costs = &(braid_cost_model){ 0 }, .max_lanes = 2 },
+        &schedule));
     check(braid_schedule_verify(schedule, graph)); // proves that it keeps every order asked for
 
     braid_schedule_info info;

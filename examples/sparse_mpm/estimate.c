@@ -19,7 +19,8 @@ static uint64_t *read_costs(const struct mpm_frame *frame)
 {
     uint64_t *costs_ns = check_memory(calloc(frame->num_nodes, sizeof(*costs_ns)));
     braid_schedule *schedule;
-    CHECK(braid_schedule_create(frame->graph, NULL, &schedule));
+    CHECK(braid_schedule_create(
+        frame->graph, &(braid_schedule_options){ .costs = &(braid_cost_model){ 0 } }, &schedule));
     for (uint32_t i = 0; i < frame->num_nodes; i++) {
         braid_placement placement;
         CHECK(braid_schedule_get_placement(schedule, braid_graph_get_node(frame->graph, i),

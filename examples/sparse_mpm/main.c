@@ -50,11 +50,11 @@ static void add_runs(struct program *program)
     const struct mpm_options *options = &program->options;
     const char *backend = options->backend;
     braid_exec_options wish = { .mode = options->mode, .islands = options->islands };
-    wish.plan.max_lanes = options->max_lanes;
-    wish.plan.fixed_lanes = options->max_lanes > 0;
+    wish.max_lanes = options->max_lanes;
+    wish.fixed_lanes = options->max_lanes > 0;
     add_run(program, backend, "planned", wish);
     braid_exec_options other = wish;
-    other.plan = (braid_schedule_options){ .max_lanes = 1 };
+    other.max_lanes = 1;
     add_run(program, backend, "one lane", other);
     if (options->mode != BRAID_MODE_STREAMS) {
         other = wish;
@@ -65,9 +65,11 @@ static void add_runs(struct program *program)
     if (program->device == program->cpu)
         return;
     other = (braid_exec_options){ .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
-    other.plan = wish.plan;
+    other.max_lanes = wish.max_lanes;
+    other.fixed_lanes = wish.fixed_lanes;
     add_run(program, backend, "driver graph, no islands", other);
-    other.plan = (braid_schedule_options){ .max_lanes = BRAID_ALL_LANES, .fixed_lanes = true };
+    other.max_lanes = BRAID_ALL_LANES;
+    other.fixed_lanes = true;
     add_run(program, backend, "driver graph as declared", other);
     other.no_early_start = true;
     add_run(program, backend, "as declared, no early start", other);

@@ -59,10 +59,24 @@ typedef struct braid_audit_options {
 // (docs/book/reliability.md).
 // Errors: as braid_exec_create; BRAID_UNSUPPORTED (a CPU without Linux on x86-64, too many nodes
 // with orders), BRAID_IO_ERROR, BRAID_TRAPPED.
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_audit(const braid_graph *graph,
-                                                          braid_device *device,
-                                                          const braid_audit_options *options,
-                                                          size_t *out_num_findings);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_audit(const braid_graph *graph,
+                                                             braid_device *device,
+                                                             const braid_audit_options *options,
+                                                             size_t *out_num_findings);
+
+// With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_audit_sized(const braid_graph *graph,
+                                                                braid_device *device,
+                                                                const braid_audit_options *options,
+                                                                size_t *out_num_findings,
+                                                                size_t size);
+BRAID_INLINE braid_status braid_graph_audit(const braid_graph *graph, braid_device *device,
+                                            const braid_audit_options *options,
+                                            size_t *out_num_findings)
+{
+    return braid_graph_audit_sized(graph, device, options, out_num_findings,
+                                   sizeof(braid_audit_options));
+}
 
 #ifdef __cplusplus
 }

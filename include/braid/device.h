@@ -26,8 +26,8 @@ typedef struct braid_backend_info {
 } braid_backend_info;
 
 // Asks about a backend. One without a device is no error.
-BRAID_API BRAID_MUST_CHECK braid_status braid_backend_get_info(const char *name,
-                                                               braid_backend_info *out_info);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_backend_get_info(const char *name,
+                                                                  braid_backend_info *out_info);
 
 // Options of braid_device_open. BRAID_BACKENDS in the environment may restrict the backends of a
 // process (docs/install.md).
@@ -52,8 +52,8 @@ typedef struct braid_device_options {
 // Opens a device.
 // Errors: BRAID_UNAVAILABLE (the message names every library tried, or BRAID_BACKENDS).
 // BRAID_WRONG_STATE (no context is current).
-BRAID_API BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_options *options,
-                                                          braid_device **out_device);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_options *options,
+                                                             braid_device **out_device);
 
 // Opens a group: a device that stands for 1 to 64 devices of one backend, its members
 // (docs/places.md). No member is a group. Member i is place i (BRAID_PLACE(i)). braid_exec_create,
@@ -83,7 +83,7 @@ typedef struct braid_device_info {
     // (docs/places.md). NULL: a device alone.
     const struct braid_place_model *place_model;
     // A single device's, by braid_exec_mode: the cost models of braid_exec_create. NULL: a group.
-    const struct braid_cost_model *costs;
+    const struct braid_cost_model *const *costs;
     // Streams and events of the device: all that Braid has created; those it holds now, pooled and
     // wrapped ones; those that execs lease.
     uint64_t streams_created, streams_live, streams_leased;
@@ -91,7 +91,7 @@ typedef struct braid_device_info {
 } braid_device_info;
 
 // Writes the info of a device.
-BRAID_API void braid_device_get_info(const braid_device *device, braid_device_info *out_info);
+BRAID_INLINE void braid_device_get_info(const braid_device *device, braid_device_info *out_info);
 
 // The kind of memory to allocate.
 typedef enum braid_memory_kind {
@@ -107,6 +107,29 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_memory_allocate(braid_device *devi
 // Frees memory of braid_memory_allocate, which no work may use any more. It may wait for other work
 // on the device. Unknown memory stays, and the log names it.
 BRAID_API void braid_memory_free(braid_device *device, void *memory);
+
+// With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status braid_backend_get_info_sized(const char *name,
+                                                                     braid_backend_info *out_info,
+                                                                     size_t size);
+BRAID_INLINE braid_status braid_backend_get_info(const char *name, braid_backend_info *out_info)
+{
+    return braid_backend_get_info_sized(name, out_info, sizeof(braid_backend_info));
+}
+BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_sized(const braid_device_options *options,
+                                                                braid_device **out_device,
+                                                                size_t size);
+BRAID_INLINE braid_status braid_device_open(const braid_device_options *options,
+                                            braid_device **out_device)
+{
+    return braid_device_open_sized(options, out_device, sizeof(braid_device_options));
+}
+BRAID_API void braid_device_get_info_sized(const braid_device *device, braid_device_info *out_info,
+                                           size_t size);
+BRAID_INLINE void braid_device_get_info(const braid_device *device, braid_device_info *out_info)
+{
+    braid_device_get_info_sized(device, out_info, sizeof(braid_device_info));
+}
 
 #ifdef __cplusplus
 }

@@ -75,9 +75,14 @@ typedef void braid_deadline_function(uint64_t frame, const braid_running_node *n
 // Options of braid_exec_create.
 typedef struct braid_exec_options {
     braid_exec_mode mode;
-    const braid_schedule *schedule; // for this graph, copied; NULL: plan here, with `plan` and,
-                                    // where its costs are all zero, the device's own
-    braid_schedule_options plan;
+    // For this graph, copied; if it was planned for other costs, info.reason says so. NULL: plan
+    // here, with the five options of braid_schedule_options that follow.
+    const braid_schedule *schedule;
+    uint32_t max_lanes;
+    bool fixed_lanes;
+    bool ignore_costs;
+    const braid_cost_model *costs; // NULL: the device's own
+    const braid_place_model *places;
     // Every kernel runs as the program gave it: no islands, early starts or prefetches
     // (docs/cuda.md). Refused with BRAID_ISLANDS_WHOLE and BRAID_ISLANDS_ALWAYS.
     bool no_rewriting;
@@ -110,10 +115,10 @@ typedef struct braid_exec_options {
 // Errors: those of braid_schedule_create. BRAID_UNSUPPORTED (a kernel without code for this device;
 // a mode or option that this device or graph does not allow). BRAID_INVALID_ARGUMENT (the first
 // access of a transient buffer reads it).
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_create(braid_device *device,
-                                                          const braid_graph *graph,
-                                                          const braid_exec_options *options,
-                                                          braid_exec **out_exec);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_exec_create(braid_device *device,
+                                                             const braid_graph *graph,
+                                                             const braid_exec_options *options,
+                                                             braid_exec **out_exec);
 
 // Waits for this exec's own frames in flight, then frees it. If it has transient buffers, that may
 // wait for other work.
@@ -255,7 +260,25 @@ typedef struct braid_exec_info {
 } braid_exec_info;
 
 // Writes the info of an exec.
-BRAID_API void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info);
+BRAID_INLINE void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info);
+
+// With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_create_sized(
+    braid_device *device, const braid_graph *graph, const braid_exec_options *options,
+    braid_exec **out_exec, size_t size, size_t costs_size, size_t places_size);
+BRAID_INLINE braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
+                                            const braid_exec_options *options,
+                                            braid_exec **out_exec)
+{
+    return braid_exec_create_sized(device, graph, options, out_exec, sizeof(braid_exec_options),
+                                   sizeof(braid_cost_model), sizeof(braid_place_model));
+}
+BRAID_API void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info,
+                                         size_t size);
+BRAID_INLINE void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
+{
+    braid_exec_get_info_sized(exec, out_info, sizeof(braid_exec_info));
+}
 
 #ifdef __cplusplus
 }

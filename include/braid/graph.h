@@ -244,24 +244,23 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_output(braid_graph *grap
                                                                braid_resource resource);
 
 // Each adds one node. out_node may be NULL.
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_kernel(braid_graph *graph,
-                                                               const braid_kernel_node *launch,
-                                                               braid_node *out_node);
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_copy(braid_graph *graph,
-                                                             const braid_copy *copy,
-                                                             braid_node *out_node);
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_fill(braid_graph *graph,
-                                                             const braid_fill *fill,
-                                                             braid_node *out_node);
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_host_call(braid_graph *graph,
-                                                                  const braid_host_call *host_call,
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_add_kernel(braid_graph *graph,
+                                                                  const braid_kernel_node *launch,
                                                                   braid_node *out_node);
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_queue_call(braid_graph *graph,
-                                                                   const braid_queue_call *call,
-                                                                   braid_node *out_node);
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph,
-                                                              const braid_empty *empty,
-                                                              braid_node *out_node);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_add_copy(braid_graph *graph,
+                                                                const braid_copy *copy,
+                                                                braid_node *out_node);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_add_fill(braid_graph *graph,
+                                                                const braid_fill *fill,
+                                                                braid_node *out_node);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_add_host_call(
+    braid_graph *graph, const braid_host_call *host_call, braid_node *out_node);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_add_queue_call(braid_graph *graph,
+                                                                      const braid_queue_call *call,
+                                                                      braid_node *out_node);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph,
+                                                                 const braid_empty *empty,
+                                                                 braid_node *out_node);
 
 // A value that changes from frame to frame and that many nodes use. { 0 } is no parameter.
 typedef struct braid_parameter {
@@ -328,9 +327,8 @@ typedef struct braid_parameter_use {
 // Makes a node use a parameter. Both may have several uses. If two write the same bytes, the one
 // set last counts. Accesses and edges must hold for every value. docs/book/buffers.md tells how
 // uses limit islands and driver graphs.
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_use_parameter(braid_graph *graph,
-                                                                  braid_parameter parameter,
-                                                                  const braid_parameter_use *use);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_use_parameter(
+    braid_graph *graph, braid_parameter parameter, const braid_parameter_use *use);
 
 // Orders two different nodes: `from` ends before `to` starts.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_edge(braid_graph *graph, braid_node from,
@@ -351,6 +349,75 @@ BRAID_API const char *braid_graph_get_node_name(const braid_graph *graph, braid_
 // Writes the graph as Graphviz DOT (docs/drawings.md), also one with a cycle.
 // Errors: BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file);
+
+// With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_kernel_sized(
+    braid_graph *graph, const braid_kernel_node *launch, braid_node *out_node, size_t size,
+    size_t node_size, size_t kernel_size);
+BRAID_INLINE braid_status braid_graph_add_kernel(braid_graph *graph,
+                                                 const braid_kernel_node *launch,
+                                                 braid_node *out_node)
+{
+    return braid_graph_add_kernel_sized(graph, launch, out_node, sizeof(braid_kernel_node),
+                                        sizeof(braid_node_options), sizeof(braid_kernel));
+}
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_copy_sized(braid_graph *graph,
+                                                                   const braid_copy *copy,
+                                                                   braid_node *out_node,
+                                                                   size_t size, size_t node_size);
+BRAID_INLINE braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy,
+                                               braid_node *out_node)
+{
+    return braid_graph_add_copy_sized(graph, copy, out_node, sizeof(braid_copy),
+                                      sizeof(braid_node_options));
+}
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_fill_sized(braid_graph *graph,
+                                                                   const braid_fill *fill,
+                                                                   braid_node *out_node,
+                                                                   size_t size, size_t node_size);
+BRAID_INLINE braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill,
+                                               braid_node *out_node)
+{
+    return braid_graph_add_fill_sized(graph, fill, out_node, sizeof(braid_fill),
+                                      sizeof(braid_node_options));
+}
+BRAID_API BRAID_MUST_CHECK braid_status
+braid_graph_add_host_call_sized(braid_graph *graph, const braid_host_call *host_call,
+                                braid_node *out_node, size_t size, size_t node_size);
+BRAID_INLINE braid_status braid_graph_add_host_call(braid_graph *graph,
+                                                    const braid_host_call *host_call,
+                                                    braid_node *out_node)
+{
+    return braid_graph_add_host_call_sized(graph, host_call, out_node, sizeof(braid_host_call),
+                                           sizeof(braid_node_options));
+}
+BRAID_API BRAID_MUST_CHECK braid_status
+braid_graph_add_queue_call_sized(braid_graph *graph, const braid_queue_call *call,
+                                 braid_node *out_node, size_t size, size_t node_size);
+BRAID_INLINE braid_status braid_graph_add_queue_call(braid_graph *graph,
+                                                     const braid_queue_call *call,
+                                                     braid_node *out_node)
+{
+    return braid_graph_add_queue_call_sized(graph, call, out_node, sizeof(braid_queue_call),
+                                            sizeof(braid_node_options));
+}
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty_sized(braid_graph *graph,
+                                                                    const braid_empty *empty,
+                                                                    braid_node *out_node,
+                                                                    size_t size, size_t node_size);
+BRAID_INLINE braid_status braid_graph_add_empty(braid_graph *graph, const braid_empty *empty,
+                                                braid_node *out_node)
+{
+    return braid_graph_add_empty_sized(graph, empty, out_node, sizeof(braid_empty),
+                                       sizeof(braid_node_options));
+}
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_use_parameter_sized(
+    braid_graph *graph, braid_parameter parameter, const braid_parameter_use *use, size_t size);
+BRAID_INLINE braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter parameter,
+                                                    const braid_parameter_use *use)
+{
+    return braid_graph_use_parameter_sized(graph, parameter, use, sizeof(braid_parameter_use));
+}
 
 #ifdef __cplusplus
 }

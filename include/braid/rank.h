@@ -37,8 +37,8 @@ typedef struct braid_ranks_options {
 // initialised MPI itself needs MPI_THREAD_MULTIPLE, and ends MPI itself after braid_ranks_close.
 // Errors: BRAID_UNAVAILABLE (no libbraid_mpi.so: the message lists the attempts),
 // BRAID_WRONG_STATE (open already).
-BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_open(const braid_ranks_options *options,
-                                                         braid_ranks **out_ranks);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_ranks_open(const braid_ranks_options *options,
+                                                            braid_ranks **out_ranks);
 
 // Waits until the other ranks make the same call, and leaves. Communicators end with it. After a
 // failure it waits for no rank, and the process should end (docs/ranks.md). The status may be left
@@ -54,7 +54,7 @@ typedef struct braid_ranks_info {
 } braid_ranks_info;
 
 // Writes the number of this rank and of all ranks.
-BRAID_API void braid_ranks_get_info(const braid_ranks *ranks, braid_ranks_info *out_info);
+BRAID_INLINE void braid_ranks_get_info(const braid_ranks *ranks, braid_ranks_info *out_info);
 
 // Returns BRAID_DEVICE_ERROR after such a failure, with its reason.
 BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_check(braid_ranks *ranks);
@@ -66,8 +66,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_communicator_create(
     braid_ranks *ranks, const char *name, uint32_t color, braid_communicator **out_communicator);
 
 // Writes those of a communicator.
-BRAID_API void braid_communicator_get_info(const braid_communicator *communicator,
-                                           braid_ranks_info *out_info);
+BRAID_INLINE void braid_communicator_get_info(const braid_communicator *communicator,
+                                              braid_ranks_info *out_info);
 
 // The kind of an operation between ranks.
 typedef enum braid_rank_operation {
@@ -132,7 +132,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communicator(
 // would wait for each other. Without NCCL or RCCL for a GPU it is BRAID_UNAVAILABLE; there
 // braid_exec_options.schedule is BRAID_UNSUPPORTED. If frames of another exec with the communicator
 // are in flight, a launch is BRAID_BUSY.
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communication(
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_add_communication(
     braid_graph *graph, const braid_communication *communication, braid_node *out_node);
 
 // Owners. A buffer may have a rank that owns it; ranks then need no explicit transfers. Each rank
@@ -158,6 +158,39 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_owned_buffer(
 // part in, creating the exec fails.
 BRAID_API bool braid_graph_takes_part(const braid_graph *graph, const braid_access *accesses,
                                       size_t num_accesses);
+
+// With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_open_sized(const braid_ranks_options *options,
+                                                               braid_ranks **out_ranks,
+                                                               size_t size);
+BRAID_INLINE braid_status braid_ranks_open(const braid_ranks_options *options,
+                                           braid_ranks **out_ranks)
+{
+    return braid_ranks_open_sized(options, out_ranks, sizeof(braid_ranks_options));
+}
+BRAID_API void braid_ranks_get_info_sized(const braid_ranks *ranks, braid_ranks_info *out_info,
+                                          size_t size);
+BRAID_INLINE void braid_ranks_get_info(const braid_ranks *ranks, braid_ranks_info *out_info)
+{
+    braid_ranks_get_info_sized(ranks, out_info, sizeof(braid_ranks_info));
+}
+BRAID_API void braid_communicator_get_info_sized(const braid_communicator *communicator,
+                                                 braid_ranks_info *out_info, size_t size);
+BRAID_INLINE void braid_communicator_get_info(const braid_communicator *communicator,
+                                              braid_ranks_info *out_info)
+{
+    braid_communicator_get_info_sized(communicator, out_info, sizeof(braid_ranks_info));
+}
+BRAID_API BRAID_MUST_CHECK braid_status
+braid_graph_add_communication_sized(braid_graph *graph, const braid_communication *communication,
+                                    braid_node *out_node, size_t size, size_t node_size);
+BRAID_INLINE braid_status braid_graph_add_communication(braid_graph *graph,
+                                                        const braid_communication *communication,
+                                                        braid_node *out_node)
+{
+    return braid_graph_add_communication_sized(
+        graph, communication, out_node, sizeof(braid_communication), sizeof(braid_node_options));
+}
 
 #ifdef __cplusplus
 }

@@ -42,14 +42,14 @@ typedef struct braid_if {
 // in it writes. Devices and modes that play no loops (docs/book/loops.md) refuse it by name:
 // BRAID_UNSUPPORTED.
 // Errors: BRAID_UNSUPPORTED (a graph with communicators).
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_loop(braid_graph *graph,
-                                                               const braid_loop *loop,
-                                                               braid_node *out_loop);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_begin_loop(braid_graph *graph,
+                                                                  const braid_loop *loop,
+                                                                  braid_node *out_loop);
 
 // Begins a branch, as braid_graph_begin_loop a loop, with the same errors.
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_if(braid_graph *graph,
-                                                             const braid_if *branch,
-                                                             braid_node *out_if);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_begin_if(braid_graph *graph,
+                                                                const braid_if *branch,
+                                                                braid_node *out_if);
 
 // Begins the second arm of the branch begun last.
 // Errors: BRAID_WRONG_STATE (no branch is open, or it has two arms, or its first arm has no node).
@@ -58,6 +58,28 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_else(braid_graph *graph);
 // Ends the loop or branch begun last. If it fails, that is still open.
 // Errors: BRAID_WRONG_STATE (none is open, or its body or arm has no node).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_end(braid_graph *graph);
+
+// With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_loop_sized(braid_graph *graph,
+                                                                     const braid_loop *loop,
+                                                                     braid_node *out_loop,
+                                                                     size_t size, size_t node_size);
+BRAID_INLINE braid_status braid_graph_begin_loop(braid_graph *graph, const braid_loop *loop,
+                                                 braid_node *out_loop)
+{
+    return braid_graph_begin_loop_sized(graph, loop, out_loop, sizeof(braid_loop),
+                                        sizeof(braid_node_options));
+}
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_if_sized(braid_graph *graph,
+                                                                   const braid_if *branch,
+                                                                   braid_node *out_if, size_t size,
+                                                                   size_t node_size);
+BRAID_INLINE braid_status braid_graph_begin_if(braid_graph *graph, const braid_if *branch,
+                                               braid_node *out_if)
+{
+    return braid_graph_begin_if_sized(graph, branch, out_if, sizeof(braid_if),
+                                      sizeof(braid_node_options));
+}
 
 #ifdef __cplusplus
 }

@@ -69,27 +69,28 @@ typedef struct braid_place_model {
 // As max_lanes, with fixed_lanes: nodes that the graph leaves free never share a lane.
 #define BRAID_ALL_LANES UINT32_MAX
 
-// Options of braid_schedule_create.
+// Options of braid_schedule_create: `device`, `costs` or both are required.
 typedef struct braid_schedule_options {
+    // The device that the plan is for: its costs in BRAID_MODE_AUTO, and its places. NULL: none.
+    const braid_device *device;
+    const braid_cost_model *costs; // instead of the device's; NULL: those
+    // Several devices, with max_lanes for each: the planner chooses places and adds copies. NULL:
+    // those of `device`, else one device; places of nodes do not count.
+    const braid_place_model *places;
     // The most lanes; 0: the planner chooses, up to 128 (docs/planner.md).
     uint32_t max_lanes;
     // True: use max_lanes lanes if there is work for them, however small the gain; fewer only if
     // that shortens the plan. If they take too much memory: BRAID_NO_MEMORY.
     bool fixed_lanes;
     bool ignore_costs; // plan as if nodes had no costs
-    braid_cost_model costs;
-    // Several devices, with max_lanes for each: the planner chooses places and adds copies. NULL:
-    // one device; places of nodes do not count.
-    const braid_place_model *places;
 } braid_schedule_options;
 
-// Plans a graph. For a device, give the costs of braid_device_info.
+// Plans a graph.
 // Errors: BRAID_CYCLE (the message names the nodes on it). BRAID_INVALID_ARGUMENT (overlapping
 // buffers, a pointer into a buffer without a declared access, a copy or fill beyond a buffer's
 // end). BRAID_WRONG_STATE (a loop or branch is open).
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph *graph,
-                                                              const braid_schedule_options *options,
-                                                              braid_schedule **out_schedule);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_schedule_create(
+    const braid_graph *graph, const braid_schedule_options *options, braid_schedule **out_schedule);
 
 // Frees a schedule.
 BRAID_API void braid_schedule_destroy(braid_schedule *schedule);
@@ -192,8 +193,8 @@ typedef struct braid_schedule_info {
 } braid_schedule_info;
 
 // Writes the info of a schedule.
-BRAID_API void braid_schedule_get_info(const braid_schedule *schedule,
-                                       braid_schedule_info *out_info);
+BRAID_INLINE void braid_schedule_get_info(const braid_schedule *schedule,
+                                          braid_schedule_info *out_info);
 
 // The planned lane, place and time of a node, from the start of the frame.
 typedef struct braid_placement {
@@ -209,7 +210,7 @@ typedef struct braid_placement {
 #define BRAID_NO_ISLAND UINT32_MAX
 
 // Writes the placement of a node.
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
     const braid_schedule *schedule, braid_node node, braid_placement *out_placement);
 
 // Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL:
@@ -231,6 +232,34 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_sched
 // Errors: BRAID_INTERNAL (the message names the first pair that is not ordered).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_verify(const braid_schedule *schedule,
                                                               const braid_graph *graph);
+
+// With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create_sized(
+    const braid_graph *graph, const braid_schedule_options *options, braid_schedule **out_schedule,
+    size_t size, size_t costs_size, size_t places_size);
+BRAID_INLINE braid_status braid_schedule_create(const braid_graph *graph,
+                                                const braid_schedule_options *options,
+                                                braid_schedule **out_schedule)
+{
+    return braid_schedule_create_sized(graph, options, out_schedule, sizeof(braid_schedule_options),
+                                       sizeof(braid_cost_model), sizeof(braid_place_model));
+}
+BRAID_API void braid_schedule_get_info_sized(const braid_schedule *schedule,
+                                             braid_schedule_info *out_info, size_t size);
+BRAID_INLINE void braid_schedule_get_info(const braid_schedule *schedule,
+                                          braid_schedule_info *out_info)
+{
+    braid_schedule_get_info_sized(schedule, out_info, sizeof(braid_schedule_info));
+}
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement_sized(
+    const braid_schedule *schedule, braid_node node, braid_placement *out_placement, size_t size);
+BRAID_INLINE braid_status braid_schedule_get_placement(const braid_schedule *schedule,
+                                                       braid_node node,
+                                                       braid_placement *out_placement)
+{
+    return braid_schedule_get_placement_sized(schedule, node, out_placement,
+                                              sizeof(braid_placement));
+}
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,13 @@
 #define BRAID_MUST_CHECK __attribute__((warn_unused_result))
 #endif
 
+// A function in a header, which passes the sizes of its structs to the library.
+#ifdef __cplusplus
+#define BRAID_INLINE inline
+#else
+#define BRAID_INLINE static inline
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

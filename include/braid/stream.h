@@ -33,9 +33,9 @@ typedef struct braid_stream_options {
 } braid_stream_options;
 
 // Makes a stream of a device.
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_create(braid_device *device,
-                                                            const braid_stream_options *options,
-                                                            braid_stream **out_stream);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_stream_create(braid_device *device,
+                                                               const braid_stream_options *options,
+                                                               braid_stream **out_stream);
 
 // Wraps a CUstream or hipStream_t of the program (NULL: the null stream). Braid never destroys it.
 // Errors: BRAID_UNSUPPORTED (the CPU).
@@ -65,9 +65,9 @@ typedef struct braid_event_options {
 } braid_event_options;
 
 // Makes an event of a device.
-BRAID_API BRAID_MUST_CHECK braid_status braid_event_create(braid_device *device,
-                                                           const braid_event_options *options,
-                                                           braid_event **out_event);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_event_create(braid_device *device,
+                                                              const braid_event_options *options,
+                                                              braid_event **out_event);
 
 // Frees the event at once; waits queued on it stay valid.
 BRAID_API void braid_event_destroy(braid_event *event);
@@ -107,6 +107,27 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_fill(braid_stream *stream, 
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_host_call(braid_stream *stream,
                                                                braid_host_function *call,
                                                                void *user);
+
+// With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status
+braid_stream_create_sized(braid_device *device, const braid_stream_options *options,
+                          braid_stream **out_stream, size_t size);
+BRAID_INLINE braid_status braid_stream_create(braid_device *device,
+                                              const braid_stream_options *options,
+                                              braid_stream **out_stream)
+{
+    return braid_stream_create_sized(device, options, out_stream, sizeof(braid_stream_options));
+}
+BRAID_API BRAID_MUST_CHECK braid_status braid_event_create_sized(braid_device *device,
+                                                                 const braid_event_options *options,
+                                                                 braid_event **out_event,
+                                                                 size_t size);
+BRAID_INLINE braid_status braid_event_create(braid_device *device,
+                                             const braid_event_options *options,
+                                             braid_event **out_event)
+{
+    return braid_event_create_sized(device, options, out_event, sizeof(braid_event_options));
+}
 
 #ifdef __cplusplus
 }

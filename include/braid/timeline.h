@@ -45,10 +45,21 @@ typedef enum braid_drawing {
 
 // Writes a drawing. The text depends on the arguments alone.
 // Errors: BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (an interval ends before it starts).
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write(const braid_schedule *schedule,
-                                                             braid_drawing drawing,
-                                                             const braid_timeline_options *options,
-                                                             FILE *file);
+BRAID_INLINE BRAID_MUST_CHECK braid_status
+braid_schedule_write(const braid_schedule *schedule, braid_drawing drawing,
+                     const braid_timeline_options *options, FILE *file);
+
+// With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status
+braid_schedule_write_sized(const braid_schedule *schedule, braid_drawing drawing,
+                           const braid_timeline_options *options, FILE *file, size_t size);
+BRAID_INLINE braid_status braid_schedule_write(const braid_schedule *schedule,
+                                               braid_drawing drawing,
+                                               const braid_timeline_options *options, FILE *file)
+{
+    return braid_schedule_write_sized(schedule, drawing, options, file,
+                                      sizeof(braid_timeline_options));
+}
 
 #ifdef __cplusplus
 }

@@ -96,8 +96,8 @@ typedef struct braid_timings {
 // exec's, and valid until the next such call.
 // Errors: BRAID_UNSUPPORTED (the exec keeps no times).
 // Thread-safety: one thread at a time for each exec.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
-                                                               braid_timings *out_timings);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
+                                                                  braid_timings *out_timings);
 
 // Runs `num_frames` frames (0: as many as are kept, at least 3) one after another on the device's
 // default stream. Then it gives every node its median time as cost, and every loop its iterations
@@ -105,6 +105,15 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
 // Errors: as braid_exec_get_timings and braid_exec_launch.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,
                                                            uint32_t num_frames);
+
+// With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings_sized(braid_exec *exec,
+                                                                     braid_timings *out_timings,
+                                                                     size_t size);
+BRAID_INLINE braid_status braid_exec_get_timings(braid_exec *exec, braid_timings *out_timings)
+{
+    return braid_exec_get_timings_sized(exec, out_timings, sizeof(braid_timings));
+}
 
 #ifdef __cplusplus
 }

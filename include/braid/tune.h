@@ -51,14 +51,29 @@ typedef struct braid_tune_options {
 // Runs frames of the graph and writes the options of the fastest exec (docs/book/tuning.md).
 // Kernels and calls run with the arguments they were added with, as often as the budget allows.
 // Errors: those of braid_exec_create and braid_exec_launch.
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_tune(braid_graph *graph, braid_device *device,
-                                                         const braid_tune_options *options,
-                                                         braid_exec_options *out_way);
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_tune(braid_graph *graph,
+                                                            braid_device *device,
+                                                            const braid_tune_options *options,
+                                                            braid_exec_options *out_way);
 
 // A number for the structure of a graph: kinds, names and order of nodes, bundles, edges and
 // accesses, but no costs, arguments or addresses.
 // Thread-safety: as reading the graph.
 BRAID_API uint64_t braid_graph_get_digest(const braid_graph *graph);
+
+// With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_tune_sized(braid_graph *graph,
+                                                               braid_device *device,
+                                                               const braid_tune_options *options,
+                                                               braid_exec_options *out_way,
+                                                               size_t size, size_t way_size);
+BRAID_INLINE braid_status braid_graph_tune(braid_graph *graph, braid_device *device,
+                                           const braid_tune_options *options,
+                                           braid_exec_options *out_way)
+{
+    return braid_graph_tune_sized(graph, device, options, out_way, sizeof(braid_tune_options),
+                                  sizeof(braid_exec_options));
+}
 
 #ifdef __cplusplus
 }

@@ -165,7 +165,7 @@ class Device(Owned):
             lib.braid_device_get_info(pointer, info)
             if info.costs == ffi.NULL:
                 raise refuse("a group has no cost model: its members have")
-            return read_struct(CostModel, ffi.cast("braid_cost_model *", info.costs) + choose("mode", MODES, mode))
+            return read_struct(CostModel, info.costs[choose("mode", MODES, mode)])
 
     def allocate(self, nbytes: int, *, host: bool = False) -> Memory:
         """Memory of the device, or host memory that its copies reach asynchronously."""

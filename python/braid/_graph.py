@@ -23,7 +23,7 @@ from braid._lifetime import Owner, run_deferred
 from braid._memory import (Pointer, PointerTo, Span, as_list, check_same_elements, copied_part, copied_type, describe,
                            name_elements, name_fields, whole_array)
 from braid._notebook import MOST_DRAWN, dag_svg, edges_of
-from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, grid_sizes, place_number, sizes, spell_out
+from braid._options import TARGETS, CostModel, NodeOptions, PlanOptions, Size, Target, choose, grid_sizes, place_number, sizes, spell_out
 from braid._ranks import Communications
 from braid._text import capture
 
@@ -479,17 +479,17 @@ class Graph(Communications):
         return capture(lambda file: lib.braid_graph_write_dot(self._pointer, file)).decode("utf-8", "replace")
 
     @spell_out(PlanOptions)
-    def plan(self, **options: Unpack[PlanOptions]) -> Schedule:
-        """Plans the graph. Without options waits and launches are free: for a device, give the costs of
-        Device.cost_model()."""
+    def plan(self, device: Optional[Device] = None, **options: Unpack[PlanOptions]) -> Schedule:
+        """Plans the graph for a device, or for costs: plan(costs=CostModel()) plans as if waits and
+        launches were free."""
         from braid._schedule import Schedule
 
-        return Schedule(self, **options)
+        return Schedule(self, device, **options)
 
     def _repr_svg_(self) -> Optional[str]:
         """The DAG; of a large one the plan, which is a picture whatever its size."""
         if not 0 < len(self) <= MOST_DRAWN:
-            return self.plan()._repr_svg_() if len(self) else None
+            return self.plan(costs=CostModel())._repr_svg_() if len(self) else None
         return dag_svg([node.name for node in self.nodes], edges_of(self.dot()))
 
     # ---- parts of the above ----

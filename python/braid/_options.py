@@ -194,15 +194,17 @@ def choose(what: str, table: Mapping[str, int], name: str) -> int:
 
 
 def fill_plan(struct: Any, options: PlanOptions) -> Any:
-    """Writes a braid_schedule_options. It is right as long as what this returns is kept."""
-    kept = None
+    """Writes the options of a plan into a braid_schedule_options or braid_exec_options. It is right as long
+    as what this returns is kept."""
+    kept = []
     for name, value in options.items():
         if name == "costs":
-            for field, number in vars(value).items():
-                setattr(struct.costs, field, number)
+            struct.costs = costs = ffi.new("braid_cost_model *", vars(value))
+            kept.append(costs)
         elif name == "places" and isinstance(value, Places):
-            kept = make_places(value)
-            struct.places = kept[0]
+            places = make_places(value)
+            struct.places = places[0]
+            kept.append(places)
         elif name in PlanOptions.__annotations__:
             setattr(struct, name, value)
         else:
@@ -225,7 +227,7 @@ def fill_exec(struct: Any, options: ExecOptions) -> Any:
         setattr(struct, name, plan.pop(name, 0))
     for name in ("on_frame_end", "on_deadline"):
         plan.pop(name, None)
-    return fill_plan(struct.plan, cast(PlanOptions, plan))
+    return fill_plan(struct, cast(PlanOptions, plan))
 
 
 def read_exec(struct: Any) -> ExecOptions:
@@ -235,14 +237,13 @@ def read_exec(struct: Any) -> ExecOptions:
         chosen = [choice for choice, number in table.items() if number == getattr(struct, name) != 0]
         if chosen:
             way[name] = chosen[0]  # type: ignore[literal-required]
-    costs = {field.name: getattr(struct.plan.costs, field.name) for field in dataclasses.fields(CostModel)}
-    if any(costs.values()):
-        way["costs"] = CostModel(**costs)
+    if struct.costs:
+        way["costs"] = read_struct(CostModel, struct.costs)
     for name, value in (("no_rewriting", struct.no_rewriting), ("no_early_start", struct.no_early_start),
                         ("no_prefetch", struct.no_prefetch),
                         ("frames_kept", struct.frames_kept), ("frames_in_flight", struct.frames_in_flight),
-                        ("max_lanes", struct.plan.max_lanes), ("fixed_lanes", struct.plan.fixed_lanes),
-                        ("ignore_costs", struct.plan.ignore_costs)):
+                        ("max_lanes", struct.max_lanes), ("fixed_lanes", struct.fixed_lanes),
+                        ("ignore_costs", struct.ignore_costs)):
         if value:
             way[name] = value  # type: ignore[literal-required]
     return way

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import json
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -16,6 +17,7 @@ from braid._text import capture, count, string, whole_text
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from braid._device import Device
     from braid._exec import Exec
     from braid._graph import Graph
     from braid._handles import Node
@@ -116,14 +118,16 @@ class Schedule(Owned):
     """An immutable plan. In a notebook it shows itself as a timeline."""
 
     @spell_out(PlanOptions)
-    def __init__(self, graph: Graph, **options: Unpack[PlanOptions]):
+    def __init__(self, graph: Graph, device: Optional[Device] = None, **options: Unpack[PlanOptions]):
         run_deferred()
         self._set_up(graph)
         struct = ffi.new("braid_schedule_options *")
         kept = fill_plan(struct, options)
         out = ffi.new("braid_schedule **")
-        with graph._owner as pointer:
-            check(lib.braid_schedule_create(pointer, struct, out))
+        with contextlib.ExitStack() as used:
+            if device is not None:
+                struct.device = used.enter_context(device._owner)
+            check(lib.braid_schedule_create(used.enter_context(graph._owner), struct, out))
         del kept  # what the options point to
         self._owner = Owner("schedule", out[0], lib.braid_schedule_destroy)
 

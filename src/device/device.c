@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "base/text.h"
 
 // ---- pools ----
@@ -138,7 +139,8 @@ static braid_status device_choose(const char *name, const struct backend_driver 
 #define MAX_IDLE_STREAMS 128
 #define MAX_IDLE_EVENTS 4096
 
-braid_status braid_backend_get_info(const char *name, braid_backend_info *out_info)
+braid_status braid_backend_get_info_sized(const char *name, braid_backend_info *out_info,
+                                          size_t size)
 {
     if (!name || !out_info)
         return braid_error_null("braid_backend_get_info", name ? "out_info" : "name");
@@ -150,7 +152,7 @@ braid_status braid_backend_get_info(const char *name, braid_backend_info *out_in
         return status;
     braid_backend_info info = { .name = driver->name };
     (void)device_query(driver, &info.num_devices, info.reason, sizeof(info.reason));
-    *out_info = info;
+    braid_sized_give(&info, sizeof(info), out_info, size);
     return BRAID_OK;
 }
 
@@ -190,7 +192,7 @@ static braid_status choose(const braid_device_options *options,
     return device_choose("cuda", out_driver);
 }
 
-braid_status braid_device_open(const braid_device_options *options, braid_device **out_device)
+static braid_status device_open(const braid_device_options *options, braid_device **out_device)
 {
     static const braid_device_options defaults;
     if (!out_device)
@@ -209,6 +211,15 @@ braid_status braid_device_open(const braid_device_options *options, braid_device
     if (options->context)
         backend->ops->get_info(backend, &info);
     return braid_device_create(backend, info.ordinal, out_device);
+}
+
+braid_status braid_device_open_sized(const braid_device_options *options, braid_device **out_device,
+                                     size_t size)
+{
+    braid_device_options own;
+    braid_status status =
+        braid_sized_take("braid_device_open: options", options, size, &own, sizeof(own));
+    return status ? status : device_open(&own, out_device);
 }
 
 void braid_device_empty_pools(braid_device *device)

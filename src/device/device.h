@@ -55,9 +55,10 @@ struct braid_device {
     uint64_t num_allocations;
     struct pointer_map allocations; // guarded by lock; the braid_memory_kind of each
     uint64_t num_groups;
-    braid_cost_model costs[3]; // by braid_exec_mode; guarded by lock until `has_costs`
-    bool has_costs;            // guarded by lock: since then they stay
-    struct failure failure;    // once noted, the device stays failed
+    braid_cost_model costs[3];            // by braid_exec_mode; guarded by lock until `has_costs`
+    const braid_cost_model *cost_list[3]; // the same, as the info lists them
+    bool has_costs;                       // guarded by lock: since then they stay
+    struct failure failure;               // once noted, the device stays failed
 };
 
 struct braid_event {

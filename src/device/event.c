@@ -2,6 +2,7 @@
 // Events: public ones, and those leased to execs.
 #include "base/error.h"
 #include "base/inside.h"
+#include "base/sized.h"
 #include "device/device.h"
 
 // Makes the object round a backend event, which it owns from then on, also if this fails.
@@ -19,8 +20,8 @@ static braid_status make_event(braid_device *device, struct backend_event *backe
     return BRAID_OK;
 }
 
-braid_status braid_event_create(braid_device *device, const braid_event_options *options,
-                                braid_event **out_event)
+static braid_status event_create(braid_device *device, const braid_event_options *options,
+                                 braid_event **out_event)
 {
     if (!device || !out_event)
         return braid_error_null("braid_event_create", device ? "out_event" : "device");
@@ -32,6 +33,15 @@ braid_status braid_event_create(braid_device *device, const braid_event_options 
     if (status)
         return status;
     return make_event(device, backend, out_event);
+}
+
+braid_status braid_event_create_sized(braid_device *device, const braid_event_options *options,
+                                      braid_event **out_event, size_t size)
+{
+    braid_event_options own;
+    braid_status status =
+        braid_sized_take("braid_event_create: options", options, size, &own, sizeof(own));
+    return status ? status : event_create(device, &own, out_event);
 }
 
 void braid_event_destroy(braid_event *event)

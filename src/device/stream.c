@@ -2,6 +2,7 @@
 // Streams: public ones, and those leased to execs.
 #include "base/error.h"
 #include "base/inside.h"
+#include "base/sized.h"
 #include "device/device.h"
 #include "device/places.h"
 
@@ -51,8 +52,8 @@ static braid_status make_stream(braid_device *device, struct backend_stream *bac
     return BRAID_OK;
 }
 
-braid_status braid_stream_create(braid_device *device, const braid_stream_options *options,
-                                 braid_stream **out_stream)
+static braid_status stream_create(braid_device *device, const braid_stream_options *options,
+                                  braid_stream **out_stream)
 {
     if (!device || !out_stream)
         return braid_error_null("braid_stream_create", device ? "out_stream" : "device");
@@ -64,6 +65,15 @@ braid_status braid_stream_create(braid_device *device, const braid_stream_option
     if (status)
         return status;
     return make_stream(device, backend, out_stream);
+}
+
+braid_status braid_stream_create_sized(braid_device *device, const braid_stream_options *options,
+                                       braid_stream **out_stream, size_t size)
+{
+    braid_stream_options own;
+    braid_status status =
+        braid_sized_take("braid_stream_create: options", options, size, &own, sizeof(own));
+    return status ? status : stream_create(device, &own, out_stream);
 }
 
 braid_status braid_stream_wrap(braid_device *device, void *handle, braid_stream **out_stream)

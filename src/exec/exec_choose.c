@@ -6,7 +6,9 @@
 #include "base/append.h"
 #include "base/error.h"
 #include "base/node_text.h"
+#include "base/sized.h"
 #include "exec/exec_islands.h"
+#include "exec/exec_plan.h"
 
 // The first of these players that a mode allows, or the end of the list.
 const struct player *const *braid_exec_find_player(const struct player *const *players,
@@ -86,6 +88,10 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
         braid_append(reason, size, "; %u places, without islands", exec->places.num);
     if (options->no_rewriting)
         braid_append(reason, size, "; every kernel runs as the program gave it: no_rewriting");
+    if (options->schedule && !braid_exec_plans_for(exec, options->schedule))
+        braid_append(reason, size,
+                     "; the schedule was planned for other costs than those of %s in this mode",
+                     exec->device->label);
     tell_priority(exec);
 }
 
@@ -213,12 +219,14 @@ static void find_costs(braid_device *device)
             (*player)->get_cost_model(backend, &device->costs[mode]);
         else
             backend->ops->get_cost_model(backend, &device->costs[mode]);
+        device->cost_list[mode] = &device->costs[mode];
     }
     device->has_costs = true;
 }
 
 // Here, since a player knows its costs.
-void braid_device_get_info(const braid_device *device, braid_device_info *out_info)
+void braid_device_get_info_sized(const braid_device *device, braid_device_info *out_info,
+                                 size_t size)
 {
     braid_device_info info = braid_device_describe(device);
     if (device_is_open(device) && !device->group) {
@@ -227,8 +235,7 @@ void braid_device_get_info(const braid_device *device, braid_device_info *out_in
         if (!kept->has_costs)
             find_costs(kept);
         pthread_mutex_unlock(&kept->lock);
-        info.costs = kept->costs;
+        info.costs = kept->cost_list;
     }
-    if (out_info)
-        *out_info = info;
+    braid_sized_give(&info, sizeof(info), out_info, size);
 }

@@ -9,11 +9,13 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "base/node_text.h"
+#include "base/sized.h"
 #include "device/places.h"
 #include "exec/exec.h"
 #include "exec/exec_islands.h"
 #include "exec/exec_memory.h"
 #include "exec/exec_parts.h"
+#include "exec/exec_plan.h"
 #include "exec/exec_times.h"
 #include "graph/graph_ranks.h"
 #include "graph/regions.h"
@@ -160,7 +162,7 @@ static braid_status check_model(const braid_exec *exec, const braid_place_model 
     uint32_t num = model ? model->num_places : 0;
     if (num <= exec->places.num)
         return BRAID_OK;
-    return braid_error_invalid("braid_exec_create: plan.places has %u places, there %s %u", num,
+    return braid_error_invalid("braid_exec_create: places has %u places, there %s %u", num,
                                exec->places.num == 1 ? "is" : "are", exec->places.num);
 }
 
@@ -182,7 +184,7 @@ static braid_status check_placed(const braid_exec_options *options)
 static braid_status place(braid_exec *exec, const braid_graph *graph,
                           const braid_exec_options *options)
 {
-    braid_schedule_options plan = options->plan;
+    struct plan_options plan = braid_exec_plan_options(options);
     struct backend *backend = exec->device->backend;
     const struct player *const *player =
         braid_exec_find_player(backend->ops->players, options->mode);
@@ -198,7 +200,7 @@ static braid_status place(braid_exec *exec, const braid_graph *graph,
 static braid_status exec_place(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options)
 {
-    const braid_place_model *model = options->plan.places;
+    const braid_place_model *model = options->places;
     braid_status status = BRAID_OK;
     if (options->schedule) {
         status = check_schedule_places(exec, options->schedule);
@@ -289,13 +291,13 @@ braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph
         return braid_schedule_undivided(options->schedule, &exec->schedule);
     if (exec->schedule) // as one island
         return BRAID_OK;
-    braid_schedule_options plan = options->plan;
+    struct plan_options plan = braid_exec_plan_options(options);
     if (plan_costs_are_zero(&plan.costs))
         player->get_cost_model(exec->device->backend, &plan.costs);
     plan.places = NULL;            // which `placed` has
     plan.costs.island_call_ns = 0; // it is divided when it is known what can be inside
     return exec->placed ? braid_schedule_create_placed(exec->placed, &plan, &exec->schedule)
-                        : braid_schedule_create(graph, &plan, &exec->schedule);
+                        : braid_schedule_plan(graph, &plan, &exec->schedule);
 }
 
 static bool knows_ends(const braid_exec_options *options)
@@ -587,8 +589,8 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
     return BRAID_OK;
 }
 
-braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
-                               const braid_exec_options *options, braid_exec **out_exec)
+static braid_status exec_create(braid_device *device, const braid_graph *graph,
+                                braid_exec_options *options, braid_exec **out_exec)
 {
     if (!device || !graph || !out_exec)
         return braid_error_null("braid_exec_create", !device  ? "device"
@@ -600,15 +602,26 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     const struct places places = braid_device_places(device);
     for (uint32_t i = 0; i < places.num && !status; i++)
         status = braid_device_check("braid_exec_create", places.devices[i]);
-    braid_exec_options own = { 0 };
-    if (options)
-        own = *options;
-    if (!own.plan.places && device->group)
-        own.plan.places = &device->group->model;
+    if (!options->places && device->group)
+        options->places = &device->group->model;
     device_enter(places.devices[0]);
-    status = create_on(&places, graph, &own, status, out_exec);
+    status = create_on(&places, graph, options, status, out_exec);
     device_leave(places.devices[0]);
     return status;
+}
+
+braid_status braid_exec_create_sized(braid_device *device, const braid_graph *graph,
+                                     const braid_exec_options *options, braid_exec **out_exec,
+                                     size_t size, size_t costs_size, size_t places_size)
+{
+    braid_exec_options own;
+    struct plan_models models;
+    braid_status status =
+        braid_sized_take("braid_exec_create: options", options, size, &own, sizeof(own));
+    if (!status)
+        status = braid_exec_take_models("braid_exec_create", &own.costs, costs_size, &own.places,
+                                        places_size, &models);
+    return status ? status : exec_create(device, graph, &own, out_exec);
 }
 
 // ---- destroying an exec, once its frames have ended or their device has failed ----

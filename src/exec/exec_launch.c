@@ -13,6 +13,7 @@
 #include "base/inside.h"
 #include "base/node_text.h"
 #include "base/ranges.h"
+#include "base/sized.h"
 #include "exec/exec.h"
 #include "exec/exec_times.h"
 
@@ -416,7 +417,7 @@ const braid_schedule *braid_exec_get_schedule(const braid_exec *exec)
     return exec ? exec->schedule : NULL;
 }
 
-void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
+void braid_exec_get_info_sized(const braid_exec *exec, braid_exec_info *out_info, size_t size)
 {
     braid_exec_info info = { .reason = "", .frames_reason = "" };
     if (exec && device_is_here(exec->device)) {
@@ -425,8 +426,7 @@ void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
         info.frames_reason = exec->texts.frames_reason;
         braid_exec_tell_memory(exec, &info);
     }
-    if (out_info)
-        *out_info = info;
+    braid_sized_give(&info, sizeof(info), out_info, size);
 }
 
 // ---- several frames by one call ----

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "graph/addresses.h"
 #include "graph/graph_ranks.h"
 
@@ -358,10 +359,8 @@ static braid_status add_node(braid_graph *graph, const char *kind, struct work_n
                                 out_node);
 }
 
-braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy, braid_node *out_node)
+static braid_status add_copy(braid_graph *graph, const braid_copy *copy, braid_node *out_node)
 {
-    if (!copy)
-        return braid_error_null("braid_graph_add_copy", "copy");
     struct work_node node = { .kind = WORK_COPY, .options = &copy->node, .bytes = copy->bytes };
     struct work_copy *work = &node.work.copy;
     work->bytes = copy->bytes;
@@ -372,10 +371,19 @@ braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy, br
     return add_node(graph, "copy", &node, out_node);
 }
 
-braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill, braid_node *out_node)
+braid_status braid_graph_add_copy_sized(braid_graph *graph, const braid_copy *copy,
+                                        braid_node *out_node, size_t size, size_t node_size)
 {
-    if (!fill)
-        return braid_error_null("braid_graph_add_fill", "fill");
+    braid_copy own;
+    if (!copy)
+        return braid_error_null("braid_graph_add_copy", "copy");
+    braid_status status = braid_sized_take_node("braid_graph_add_copy: copy", copy, size, node_size,
+                                                &own, sizeof(own));
+    return status ? status : add_copy(graph, &own, out_node);
+}
+
+static braid_status add_fill(braid_graph *graph, const braid_fill *fill, braid_node *out_node)
+{
     uint32_t value_bytes = fill->value_bytes ? fill->value_bytes : 1;
     struct work_node node = { .kind = WORK_FILL,
                               .options = &fill->node,
@@ -389,11 +397,20 @@ braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill, br
     return add_node(graph, "fill", &node, out_node);
 }
 
-braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call *host_call,
-                                       braid_node *out_node)
+braid_status braid_graph_add_fill_sized(braid_graph *graph, const braid_fill *fill,
+                                        braid_node *out_node, size_t size, size_t node_size)
 {
-    if (!host_call)
-        return braid_error_null("braid_graph_add_host_call", "host_call");
+    braid_fill own;
+    if (!fill)
+        return braid_error_null("braid_graph_add_fill", "fill");
+    braid_status status = braid_sized_take_node("braid_graph_add_fill: fill", fill, size, node_size,
+                                                &own, sizeof(own));
+    return status ? status : add_fill(graph, &own, out_node);
+}
+
+static braid_status add_host_call(braid_graph *graph, const braid_host_call *host_call,
+                                  braid_node *out_node)
+{
     struct work_node node = {
         .kind = WORK_HOST,
         .options = &host_call->node,
@@ -404,11 +421,20 @@ braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call
     return add_node(graph, "host call", &node, out_node);
 }
 
-braid_status braid_graph_add_queue_call(braid_graph *graph, const braid_queue_call *call,
-                                        braid_node *out_node)
+braid_status braid_graph_add_host_call_sized(braid_graph *graph, const braid_host_call *host_call,
+                                             braid_node *out_node, size_t size, size_t node_size)
 {
-    if (!call)
-        return braid_error_null("braid_graph_add_queue_call", "call");
+    braid_host_call own;
+    if (!host_call)
+        return braid_error_null("braid_graph_add_host_call", "host_call");
+    braid_status status = braid_sized_take_node("braid_graph_add_host_call: host_call", host_call,
+                                                size, node_size, &own, sizeof(own));
+    return status ? status : add_host_call(graph, &own, out_node);
+}
+
+static braid_status add_queue_call(braid_graph *graph, const braid_queue_call *call,
+                                   braid_node *out_node)
+{
     struct work_node node = {
         .kind = WORK_QUEUE,
         .options = &call->node,
@@ -417,6 +443,17 @@ braid_status braid_graph_add_queue_call(braid_graph *graph, const braid_queue_ca
                         NULL } },
     };
     return add_node(graph, "queue call", &node, out_node);
+}
+
+braid_status braid_graph_add_queue_call_sized(braid_graph *graph, const braid_queue_call *call,
+                                              braid_node *out_node, size_t size, size_t node_size)
+{
+    braid_queue_call own;
+    if (!call)
+        return braid_error_null("braid_graph_add_queue_call", "call");
+    braid_status status = braid_sized_take_node("braid_graph_add_queue_call: call", call, size,
+                                                node_size, &own, sizeof(own));
+    return status ? status : add_queue_call(graph, &own, out_node);
 }
 
 static braid_status add_empty(braid_graph *graph, const char *name, const void *description,
@@ -432,11 +469,15 @@ static braid_status add_empty(braid_graph *graph, const char *name, const void *
     return BRAID_OK;
 }
 
-braid_status braid_graph_add_empty(braid_graph *graph, const braid_empty *empty,
-                                   braid_node *out_node)
+braid_status braid_graph_add_empty_sized(braid_graph *graph, const braid_empty *empty,
+                                         braid_node *out_node, size_t size, size_t node_size)
 {
+    braid_empty own;
     if (!empty)
         return braid_error_null("braid_graph_add_empty", "empty");
-    return braid_graph_add_task(graph, name_or(&empty->node, "empty"), &empty->node, add_empty,
-                                empty, out_node);
+    braid_status status = braid_sized_take_node("braid_graph_add_empty: empty", empty, size,
+                                                node_size, &own, sizeof(own));
+    return status ? status
+                  : braid_graph_add_task(graph, name_or(&own.node, "empty"), &own.node, add_empty,
+                                         &own, out_node);
 }

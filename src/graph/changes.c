@@ -6,6 +6,7 @@
 
 #include "base/append.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "graph/addresses.h"
 
 // ---- parameters ----
@@ -214,8 +215,8 @@ static braid_status check_whole(const braid_graph *graph, const char *name,
                                braid_graph_name(graph, use->node.index), sizeof(void *));
 }
 
-braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter parameter,
-                                       const braid_parameter_use *use)
+static braid_status use_parameter(braid_graph *graph, braid_parameter parameter,
+                                  const braid_parameter_use *use)
 {
     if (!graph || !use)
         return braid_error_null("braid_graph_use_parameter", graph ? "use" : "graph");
@@ -252,6 +253,17 @@ braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter param
     if (use->target == BRAID_TARGET_ENABLED || is_grid) // a grid may be empty
         ((struct graph_node *)graph->nodes.items)[use->node.index].may_rest = true;
     return BRAID_OK;
+}
+
+braid_status braid_graph_use_parameter_sized(braid_graph *graph, braid_parameter parameter,
+                                             const braid_parameter_use *use, size_t size)
+{
+    braid_parameter_use own;
+    if (!use)
+        return braid_error_null("braid_graph_use_parameter", "use");
+    braid_status status =
+        braid_sized_take("braid_graph_use_parameter: use", use, size, &own, sizeof(own));
+    return status ? status : use_parameter(graph, parameter, &own);
 }
 
 // ---- the changes of each node: the uses of parameters sorted by node, and as text ----

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/node_text.h"
+#include "base/sized.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
 #include "graph/graph.h"
@@ -448,11 +449,9 @@ static braid_status add_kernel(braid_graph *graph, const char *name, const void 
     return BRAID_OK;
 }
 
-braid_status braid_graph_add_kernel(braid_graph *graph, const braid_kernel_node *launch,
+static braid_status add_kernel_node(braid_graph *graph, const braid_kernel_node *launch,
                                     braid_node *out_node)
 {
-    if (!launch)
-        return braid_error_null("braid_graph_add_kernel", "launch");
     const char *name = launch_name(launch);
     braid_kernel_node whole = *launch;
     struct kernel_node node = { .launch = &whole };
@@ -465,4 +464,19 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_kernel_node 
         status = braid_graph_add_task(graph, name, &whole.node, add_kernel, &node, out_node);
     graph_arguments_finish(&node.args);
     return status;
+}
+
+braid_status braid_graph_add_kernel_sized(braid_graph *graph, const braid_kernel_node *launch,
+                                          braid_node *out_node, size_t size, size_t node_size,
+                                          size_t kernel_size)
+{
+    braid_kernel_node own;
+    if (!launch)
+        return braid_error_null("braid_graph_add_kernel", "launch");
+    braid_status status = braid_sized_take_node("braid_graph_add_kernel: launch", launch, size,
+                                                node_size, &own, sizeof(own));
+    if (!status)
+        status = braid_sized_check("braid_graph_add_kernel: kernel", own.kernel, kernel_size,
+                                   sizeof(*own.kernel));
+    return status ? status : add_kernel_node(graph, &own, out_node);
 }

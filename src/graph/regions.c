@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
 #include "graph/graph.h"
@@ -572,8 +573,7 @@ static uint64_t find_most(const braid_loop *loop)
     return UINT64_MAX;
 }
 
-braid_status braid_graph_begin_loop(braid_graph *graph, const braid_loop *loop,
-                                    braid_node *out_loop)
+static braid_status begin_loop(braid_graph *graph, const braid_loop *loop, braid_node *out_loop)
 {
     if (!graph || !loop)
         return braid_error_null("braid_graph_begin_loop", graph ? "loop" : "graph");
@@ -591,11 +591,22 @@ braid_status braid_graph_begin_loop(braid_graph *graph, const braid_loop *loop,
     return graph_begin_region(graph, &begin, out_loop);
 }
 
+braid_status braid_graph_begin_loop_sized(braid_graph *graph, const braid_loop *loop,
+                                          braid_node *out_loop, size_t size, size_t node_size)
+{
+    braid_loop own;
+    if (!loop)
+        return braid_error_null("braid_graph_begin_loop", "loop");
+    braid_status status = braid_sized_take_node("braid_graph_begin_loop: loop", loop, size,
+                                                node_size, &own, sizeof(own));
+    return status ? status : begin_loop(graph, &own, out_loop);
+}
+
 // ---- branches ----
 
 // Beginning branches, and their second arms. An arm is a region that runs at most once.
 
-braid_status braid_graph_begin_if(braid_graph *graph, const braid_if *branch, braid_node *out_if)
+static braid_status begin_if(braid_graph *graph, const braid_if *branch, braid_node *out_if)
 {
     if (!graph || !branch)
         return braid_error_null("braid_graph_begin_if", graph ? "branch" : "graph");
@@ -611,6 +622,17 @@ braid_status braid_graph_begin_if(braid_graph *graph, const braid_if *branch, br
     if (!branch->condition.graph)
         return braid_error_invalid("branch '%s': it has no .condition", begin.name);
     return graph_begin_region(graph, &begin, out_if);
+}
+
+braid_status braid_graph_begin_if_sized(braid_graph *graph, const braid_if *branch,
+                                        braid_node *out_if, size_t size, size_t node_size)
+{
+    braid_if own;
+    if (!branch)
+        return braid_error_null("braid_graph_begin_if", "branch");
+    braid_status status = braid_sized_take_node("braid_graph_begin_if: branch", branch, size,
+                                                node_size, &own, sizeof(own));
+    return status ? status : begin_if(graph, &own, out_if);
 }
 
 braid_status braid_graph_else(braid_graph *graph)

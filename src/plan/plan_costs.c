@@ -277,7 +277,7 @@ static braid_status fill_costs(const struct plan_graph *plan, const braid_graph 
 }
 
 braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_graph *graph,
-                                     const braid_schedule_options *options,
+                                     const struct plan_options *options,
                                      const struct plan_inside *inside, struct plan_costs *out_costs)
 {
     struct plan_costs costs = { .model = options->costs,

@@ -6,8 +6,7 @@
 #include "graph/placed.h"
 #include "plan/plan_graph.h"
 #include "plan/plan_islands.h"
-
-#include <braid/schedule.h>
+#include "plan/plan_options.h"
 
 #define PLAN_WHOLE_DEVICE 1024
 
@@ -37,7 +36,7 @@ struct plan_costs {
 // NULL, costs are those of calls of an island. Errors: BRAID_INVALID_ARGUMENT (times beyond 64
 // bits), BRAID_NO_MEMORY.
 braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_graph *graph,
-                                     const braid_schedule_options *options,
+                                     const struct plan_options *options,
                                      const struct plan_inside *inside,
                                      struct plan_costs *out_costs);
 void braid_plan_costs_finish(struct plan_costs *costs);

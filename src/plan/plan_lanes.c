@@ -254,7 +254,7 @@ static braid_status plan_on_sites(struct plan_tries *tries, uint32_t limit, bool
 #define MOST_LANES_CHOSEN 128
 
 uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_costs *costs,
-                               const braid_schedule_options *options)
+                               const struct plan_options *options)
 {
     uint32_t limit = options->max_lanes ? options->max_lanes : MOST_LANES_CHOSEN;
     if (!options->fixed_lanes && limit > braid_plan_most_at_once(costs))
@@ -537,7 +537,7 @@ static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
 }
 
 braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_costs *costs,
-                             const braid_schedule_options *options,
+                             const struct plan_options *options,
                              struct plan_placement *out_placement)
 {
     bool fixed = options->fixed_lanes && options->max_lanes;

@@ -503,7 +503,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
                                const struct plan_inside *inside, struct passes *passes)
 {
     const struct plan_graph *plan = schedule->graph;
-    const braid_schedule_options *options = &schedule->options;
+    const struct plan_options *options = &schedule->options;
     passes->plan = plan;
     braid_status status = braid_plan_costs_create(plan, graph, options, inside, &passes->costs);
     if (!status)

@@ -109,13 +109,13 @@ uint64_t braid_plan_lower_bound(const struct plan_costs *costs, uint32_t num_lan
 
 // The most lanes that the options and the graph allow.
 uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_costs *costs,
-                               const braid_schedule_options *options);
+                               const struct plan_options *options);
 
 // Places the graph on the number of lanes that the cost model predicts to be best. On a tie or a
 // small gain these are the fewest; if the gain over one lane is small, it is one lane. Errors:
 // BRAID_NO_MEMORY.
 braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_costs *costs,
-                             const braid_schedule_options *options,
+                             const struct plan_options *options,
                              struct plan_placement *out_placement);
 
 #endif

@@ -7,9 +7,10 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/sized.h"
 
 braid_status braid_schedule_begin(struct plan_graph *plan, uint32_t graph_id,
-                                  uint64_t graph_version, const braid_schedule_options *options,
+                                  uint64_t graph_version, const struct plan_options *options,
                                   braid_schedule **out_schedule)
 {
     braid_schedule *schedule = braid_allocate_zeroed(1, sizeof(*schedule));
@@ -98,7 +99,8 @@ struct lane_text braid_schedule_lane_text(const braid_schedule *schedule, uint32
     return lane_text;
 }
 
-void braid_schedule_get_info(const braid_schedule *schedule, braid_schedule_info *out_info)
+void braid_schedule_get_info_sized(const braid_schedule *schedule, braid_schedule_info *out_info,
+                                   size_t size)
 {
     braid_schedule_info info = { 0 };
     if (schedule) {
@@ -110,12 +112,11 @@ void braid_schedule_get_info(const braid_schedule *schedule, braid_schedule_info
         info.steps = schedule->program.ops;
         info.num_steps = schedule->program.num_ops;
     }
-    if (out_info)
-        *out_info = info;
+    braid_sized_give(&info, sizeof(info), out_info, size);
 }
 
-braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_node node,
-                                          braid_placement *out_placement)
+braid_status braid_schedule_get_placement_sized(const braid_schedule *schedule, braid_node node,
+                                                braid_placement *out_placement, size_t size)
 {
     if (!schedule || !out_placement)
         return braid_error_null("braid_schedule_get_placement",
@@ -124,12 +125,8 @@ braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_
         return braid_error_invalid(
             "braid_schedule_get_placement: node %u of graph %u is not in this schedule", node.index,
             node.graph);
-    if (schedule_left_out(schedule, node.index)) {
-        *out_placement = (braid_placement){ .lane = BRAID_NO_LANE, .island = BRAID_NO_ISLAND };
-        return BRAID_OK;
-    }
     uint64_t start = schedule->start_ns[node.index];
-    *out_placement = (braid_placement){
+    braid_placement placement = {
         .lane = schedule->lane_of[node.index],
         .start_ns = start,
         .end_ns = start + schedule->cost_ns[node.index],
@@ -137,5 +134,8 @@ braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_
                                                : BRAID_NO_ISLAND,
         .place = plan_place_of(schedule->graph, node.index), // a body has lanes of its own
     };
+    if (schedule_left_out(schedule, node.index))
+        placement = (braid_placement){ .lane = BRAID_NO_LANE, .island = BRAID_NO_ISLAND };
+    braid_sized_give(&placement, sizeof(placement), out_placement, size);
     return BRAID_OK;
 }

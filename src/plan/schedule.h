@@ -12,6 +12,7 @@
 
 #include "graph/placed.h"
 #include "plan/plan_graph.h"
+#include "plan/plan_options.h"
 #include "plan/program.h"
 
 // Which nodes are inside islands: plan_divide.h. Islands are numbered in the order of their first
@@ -32,7 +33,7 @@ struct plan_division {
 struct braid_schedule {
     uint32_t graph_id; // the graph planned, and how it was then
     uint64_t graph_version;
-    braid_schedule_options options; // as given, zeros included
+    struct plan_options options; // as given, zeros included
     braid_schedule_info info;
 
     struct plan_graph *graph; // units, edges and names; shared, never changed
@@ -84,23 +85,26 @@ static inline bool schedule_is_delay(const braid_serialisation *serialisation)
 // A schedule without lanes yet. It becomes the user of the graph in planning form that the caller
 // was, also where it fails. Errors: BRAID_NO_MEMORY.
 braid_status braid_schedule_begin(struct plan_graph *plan, uint32_t graph_id,
-                                  uint64_t graph_version, const braid_schedule_options *options,
+                                  uint64_t graph_version, const struct plan_options *options,
                                   braid_schedule **out_schedule);
 
 // Plans a graph as one island. Errors: of braid_schedule_create.
 struct plan_inside;
 braid_status braid_schedule_create_inside(const braid_graph *graph,
-                                          const braid_schedule_options *options,
+                                          const struct plan_options *options,
                                           const struct plan_inside *inside,
                                           braid_schedule **out_schedule);
+
+// Plans a graph. Errors: of braid_schedule_create.
+braid_status braid_schedule_plan(const braid_graph *graph, const struct plan_options *options,
+                                 braid_schedule **out_schedule);
 
 // Plans a graph for one place, or a placed one, whose user the schedule becomes, too.
 // Errors: of braid_schedule_create.
 braid_status braid_schedule_create_plain(const braid_graph *graph,
-                                         const braid_schedule_options *options,
+                                         const struct plan_options *options,
                                          braid_schedule **out_schedule);
-braid_status braid_schedule_create_placed(struct placed *placed,
-                                          const braid_schedule_options *options,
+braid_status braid_schedule_create_placed(struct placed *placed, const struct plan_options *options,
                                           braid_schedule **out_schedule);
 
 // Gives a schedule that has none yet the lanes and steps of another, and its info without islands.

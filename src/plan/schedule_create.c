@@ -7,7 +7,7 @@
 #include "plan/plan_passes.h"
 #include "plan/schedule.h"
 
-static braid_status create_placed(const braid_graph *graph, const braid_schedule_options *options,
+static braid_status create_placed(const braid_graph *graph, const struct plan_options *options,
                                   braid_schedule **out_schedule)
 {
     struct placed *placed = NULL;
@@ -18,14 +18,9 @@ static braid_status create_placed(const braid_graph *graph, const braid_schedule
     return status;
 }
 
-braid_status braid_schedule_create(const braid_graph *graph, const braid_schedule_options *options,
-                                   braid_schedule **out_schedule)
+braid_status braid_schedule_plan(const braid_graph *graph, const struct plan_options *options,
+                                 braid_schedule **out_schedule)
 {
-    static const braid_schedule_options defaults;
-    if (!graph || !out_schedule)
-        return braid_error_null("braid_schedule_create", graph ? "out_schedule" : "graph");
-    if (!options)
-        options = &defaults;
     braid_status status = braid_graph_check_regions(graph); // nodes that are left out count
     if (status)
         return status;

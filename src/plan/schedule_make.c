@@ -15,7 +15,7 @@ struct plan_order {
     const braid_graph *graph;
     struct placed *placed;            // NULL: it is for one place
     const struct plan_inside *inside; // NULL: it is no island
-    const braid_schedule_options *options;
+    const struct plan_options *options;
 };
 
 // ---- regions ----
@@ -36,8 +36,8 @@ struct part {
 struct planner {
     const braid_graph *graph;
     const struct plan_order *order;
-    braid_schedule_options options; // for parts
-    struct part *parts;             // a region each, and the root last
+    struct plan_options options; // for parts
+    struct part *parts;          // a region each, and the root last
     uint32_t num_parts;
     uint32_t *index_in; // by node: in its part
 };
@@ -360,7 +360,7 @@ static bool fill_whole(struct planner *planner, struct braid_schedule *whole)
 
 static braid_status plan_whole(struct planner *planner, braid_schedule **out_schedule)
 {
-    const braid_schedule_options *options = planner->order->options;
+    const struct plan_options *options = planner->order->options;
     struct plan_graph *plan = NULL;
     braid_schedule *whole = NULL;
     const braid_graph *graph = planner->graph;
@@ -428,7 +428,7 @@ static braid_status create(const struct plan_order *order, braid_schedule **out_
 }
 
 braid_status braid_schedule_create_plain(const braid_graph *graph,
-                                         const braid_schedule_options *options,
+                                         const struct plan_options *options,
                                          braid_schedule **out_schedule)
 {
     const struct plan_order order = { .graph = graph, .options = options };
@@ -436,7 +436,7 @@ braid_status braid_schedule_create_plain(const braid_graph *graph,
 }
 
 braid_status braid_schedule_create_inside(const braid_graph *graph,
-                                          const braid_schedule_options *options,
+                                          const struct plan_options *options,
                                           const struct plan_inside *inside,
                                           braid_schedule **out_schedule)
 {
@@ -445,8 +445,7 @@ braid_status braid_schedule_create_inside(const braid_graph *graph,
     return status ? status : create(&order, out_schedule);
 }
 
-braid_status braid_schedule_create_placed(struct placed *placed,
-                                          const braid_schedule_options *options,
+braid_status braid_schedule_create_placed(struct placed *placed, const struct plan_options *options,
                                           braid_schedule **out_schedule)
 {
     const struct plan_order order = { placed->graph, placed, NULL, options };

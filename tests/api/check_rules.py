@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The public headers keep the rules of docs/stability.md for names, callbacks and units.
+"""The public headers keep the rules of docs/stability.md for names, callbacks, units and sizes.
 
 usage: check_rules.py INCLUDE_FOLDER
 
@@ -11,7 +11,7 @@ import os
 import re
 import sys
 
-FUNCTION = re.compile(r"BRAID_API\s+(?:BRAID_MUST_CHECK\s+)?([\w\s\*]+?)(\bbraid_\w+)\s*\(([^;]*?)\)\s*;", re.DOTALL)
+FUNCTION = re.compile(r"BRAID_(?:API|INLINE)\s+(?:BRAID_MUST_CHECK\s+)?([\w\s\*]+?)(\bbraid_\w+)\s*\(([^;]*?)\)\s*;", re.DOTALL)
 CALLBACK = re.compile(r"typedef\s+([\w\s\*]+?)(\bbraid_\w+)\s*\(([^;]*?)\)\s*;", re.DOTALL)
 STRUCT = re.compile(r"typedef struct (braid_\w+) \{(.*?)\n\} \1;", re.DOTALL)
 FIELD = re.compile(r"\b(\w+)(?:\[\w*\])?\s*[,;]")
@@ -21,8 +21,16 @@ OTHER_UNITS = re.compile(r"_(ms|us|s|sec|seconds|kb|mb|kib|mib)$")
 RATES = {"bytes_per_us"}
 # A CPU kernel has `user` in its blocks: the calls of all its blocks share it.
 WITHOUT_USER = {"braid_cpu_function"}
+# Structs that keep their size for ever: handles, values, and elements of lists.
+FIXED = {"braid_" + name for name in (
+    "access arg audit_finding blocks copy_values dim3 fill_values frame_timing header image interval lane_timing node "
+    "node_timing parameter parameter_rows place_link planned_copy resource running_node serialisation spread step trap "
+    "tune_trial wait_timing").split()}
+EXPORTED = re.compile(r"BRAID_API\s[^;{]*?\b(braid_\w+)\(([^;{]*?)\);", re.DOTALL)
+INLINE = re.compile(r"^BRAID_INLINE [^;{]*?\b(braid_\w+)\([^;{]*?\)\n\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+STRUCT_NAMES = re.compile(r"typedef struct (braid_\w+) \{")
 # The object that each name begins with, where it is not the first parameter. These make the object.
-MAKERS = re.compile(r"_(create|open|open_group|wrap|allocate)$")
+MAKERS = re.compile(r"_(create|create_sized|open|open_group|wrap|allocate)$")
 
 
 def without_comments(text):
@@ -61,8 +69,36 @@ def check_units(name, names):
             yield f"{name}: {one} is not in nanoseconds or bytes"
 
 
-def check_file(text):
+def pointed_to(text, structs):
+    return {name for name in re.findall(r"\b(braid_\w+) (?:\*const )?\*", text) if name in structs and name not in FIXED}
+
+
+def check_sizes(text, structs):
+    """A struct that may grow crosses the border with its size, and lies in no other one."""
+    bodies = {name: body for name, body in INLINE.findall(text)}
+    for name, parameters in EXPORTED.findall(text):
+        grown = pointed_to(parameters, structs)
+        plain = name.removesuffix("_sized")
+        if grown and plain == name:
+            yield f"{name} takes {', '.join(sorted(grown))} without its size: FIXED lists what never grows"
+        if plain == name:
+            continue
+        for given in re.findall(r"\bconst (braid_\w+) \*", parameters):  # and what it points to
+            grown = grown | pointed_to(structs.get(given, ""), structs)
+        for struct in sorted(grown):
+            if f"sizeof({struct})" not in bodies.get(plain, ""):
+                yield f"{plain} does not pass the size of {struct}"
+    for name in STRUCT_NAMES.findall(text):
+        inside = re.findall(r"^ {4}(braid_\w+) \w+;", structs[name], re.MULTILINE)
+        for place, struct in enumerate(inside):
+            is_first = place == 0 and structs[name].lstrip().startswith(struct)
+            if struct in structs and struct not in FIXED and not (struct == "braid_node_options" and is_first):
+                yield f"{name} has {struct} inside, which may grow"
+
+
+def check_file(text, structs):
     text = without_comments(text)
+    yield from check_sizes(text, structs)
     for result, name, parameters in FUNCTION.findall(text):
         parameters = parameters_of(parameters)
         yield from check_function(result, name, parameters)
@@ -78,7 +114,8 @@ def main():
     texts = [open(path, encoding="utf-8").read() for path in paths]
     functions = sum(len(FUNCTION.findall(without_comments(text))) for text in texts)
     callbacks = sum(len(CALLBACK.findall(without_comments(text))) for text in texts)
-    broken = [fault for text in texts for fault in check_file(text)]
+    structs = dict(STRUCT.findall(without_comments("\n".join(texts))))
+    broken = [fault for text in texts for fault in check_file(text, structs)]
     for fault in broken:
         print(fault)
     if functions < 80 or callbacks < 8:

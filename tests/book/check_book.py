@@ -17,7 +17,7 @@ def exported_names(tree):
     for library in ("braid", "braid_ranks"):
         with open(os.path.join(tree, "src", library + ".map"), encoding="utf-8") as file:
             names += re.findall(r"^\s+(braid_(?!private_)\w+);", file.read(), re.MULTILINE)
-    return names
+    return [name.removesuffix("_sized") for name in names]  # as programs call them
 
 
 def check_man(tree, version, out):

@@ -50,7 +50,9 @@ static braid_graph *moody_graph(struct contract *contract, struct moody *moody, 
 
 static braid_exec *exec_on_streams(struct contract *contract, const braid_graph *graph)
 {
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .plan = wide_plan() };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true };
     braid_exec *exec;
     check_ok(braid_exec_create(contract->device, graph, &options, &exec));
     contract_own_exec(contract, exec);
@@ -228,7 +230,9 @@ static void running_out_of_memory_while_an_exec_is_made_leaves_nothing_behind(vo
     braid_exec *first = contract_exec(contract, graph);
     braid_device_info before, after;
     braid_device_get_info(contract->device, &before);
-    const braid_exec_options options = { .mode = contract->mode, .plan = wide_plan() };
+    const braid_exec_options options = { .mode = contract->mode,
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true };
     bool failed = true;
     for (uint32_t nth = 1; failed; nth++) {
         braid_exec *exec = NULL;

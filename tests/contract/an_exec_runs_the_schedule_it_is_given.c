@@ -5,6 +5,7 @@
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
+#include "support/wide_plan.h"
 
 enum { width = 5, depth = 4 };
 
@@ -55,10 +56,10 @@ static void every_plan_gives_the_same_results(void **state)
     contract_write(contract, data, expected, sizeof(expected));
     braid_graph *graph = mesh(contract, data);
     const braid_schedule_options plans[] = {
-        { 0 },
-        { .max_lanes = 1 },
-        { .max_lanes = 2, .fixed_lanes = true },
-        { .max_lanes = 5, .fixed_lanes = true },
+        { .costs = &free_costs },
+        { .device = contract->device, .max_lanes = 1 },
+        { .costs = &free_costs, .max_lanes = 2, .fixed_lanes = true },
+        { .costs = &free_costs, .max_lanes = 5, .fixed_lanes = true },
         wide_plan(),
     };
     for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
@@ -91,7 +92,8 @@ static void two_execs_can_share_one_schedule(void **state)
     contract_write(contract, data, expected, sizeof(expected));
     braid_graph *graph = mesh(contract, data);
     braid_schedule *schedule;
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     braid_exec *execs[2] = { exec_of(contract, graph, schedule),
                              exec_of(contract, graph, schedule) };
     braid_schedule_destroy(schedule);
@@ -111,7 +113,8 @@ static void a_schedule_of_another_graph_is_refused(void **state)
     uint32_t *data = contract_numbers(contract, width);
     braid_graph *graph = mesh(contract, data), *other = mesh(contract, data);
     braid_schedule *schedule;
-    check_ok(braid_schedule_create(other, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(other, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     braid_device_info before, after;
     braid_device_get_info(contract->device, &before);
     const braid_exec_options options = { .mode = contract->mode, .schedule = schedule };
@@ -131,7 +134,8 @@ static void a_schedule_from_before_the_graph_changed_is_refused(void **state)
     uint32_t *data = contract_numbers(contract, width);
     braid_graph *graph = mesh(contract, data);
     braid_schedule *schedule;
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     check_ok(braid_graph_add_edge(graph, braid_graph_get_node(graph, 0),
                                   braid_graph_get_node(graph, 9)));
     const braid_exec_options options = { .mode = contract->mode, .schedule = schedule };
@@ -156,7 +160,9 @@ static braid_schedule *plan_free_nodes(struct contract *contract, uint32_t hint,
     braid_graph *graph = contract_graph(contract);
     for (uint32_t i = 0; i < 4; i++)
         add_empty(graph, (braid_node_options){ .lane_hint = hint, .cost_ns = 1000 });
-    const braid_schedule_options plan = { .max_lanes = max_lanes, .fixed_lanes = true };
+    const braid_schedule_options plan = { .costs = &free_costs,
+                                          .max_lanes = max_lanes,
+                                          .fixed_lanes = true };
     braid_schedule *schedule;
     check_ok(braid_schedule_create(graph, &plan, &schedule));
     return schedule;
@@ -191,6 +197,65 @@ static void an_exec_is_not_touched_by_later_changes_of_its_graph(void **state)
     assert_int_equal(contract_number(contract, data + 1), 0);
 }
 
+static bool tells_of_other_costs(struct contract *contract, const braid_graph *graph,
+                                 const braid_schedule_options *plan)
+{
+    braid_schedule *schedule;
+    braid_exec_info info;
+    check_ok(braid_schedule_create(graph, plan, &schedule));
+    braid_exec *exec = exec_of(contract, graph, schedule);
+    braid_schedule_destroy(schedule);
+    braid_exec_get_info(exec, &info);
+    bool tells = strstr(info.reason, "planned for other costs than those of ") != NULL;
+    contract_destroy_exec(contract, exec);
+    return tells;
+}
+
+static void a_schedule_for_other_costs_is_told(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    add_empty(graph, (braid_node_options){ .cost_ns = 1000 });
+    braid_device_info device;
+    braid_device_get_info(contract->device, &device);
+    const braid_schedule_options own = { .costs = device.costs[contract->mode], .max_lanes = 1 };
+    braid_cost_model other = *own.costs;
+    other.wait_ns++;
+    assert_false(tells_of_other_costs(contract, graph, &own));
+    assert_true(
+        tells_of_other_costs(contract, graph, &(braid_schedule_options){ .costs = &other }));
+    assert_true(
+        tells_of_other_costs(contract, graph, &(braid_schedule_options){ .costs = &free_costs }));
+}
+
+// Both name the costs; those that are given count.
+static void a_schedule_is_for_a_device_or_for_costs(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    braid_schedule *schedules[3];
+    braid_schedule_info infos[3];
+    for (int i = 0; i < 2; i++)
+        add_empty(graph, (braid_node_options){ .cost_ns = 1000, .lane_hint = 1 });
+    check_fails(braid_schedule_create(graph, NULL, &schedules[0]), BRAID_INVALID_ARGUMENT,
+                "options name neither the device nor the costs");
+    braid_device_info device;
+    braid_device_get_info(contract->device, &device);
+    const braid_cost_model dear = { .node_ns = 123456 };
+    const braid_schedule_options options[] = {
+        { .device = contract->device },
+        { .costs = device.costs[BRAID_MODE_AUTO] },
+        { .device = contract->device, .costs = &dear },
+    };
+    for (int i = 0; i < 3; i++) {
+        check_ok(braid_schedule_create(graph, &options[i], &schedules[i]));
+        braid_schedule_get_info(schedules[i], &infos[i]);
+        braid_schedule_destroy(schedules[i]);
+    }
+    assert_int_equal(infos[0].makespan_ns, infos[1].makespan_ns);
+    assert_int_not_equal(infos[2].makespan_ns, infos[0].makespan_ns);
+}
+
 static void bad_arguments_are_refused(void **state)
 {
     struct contract *contract = *state;
@@ -214,6 +279,8 @@ int run_schedules(void)
         contract_test(a_schedule_from_before_the_graph_changed_is_refused),
         contract_test(hints_and_lane_limits_give_schedules_of_their_own),
         contract_test(an_exec_is_not_touched_by_later_changes_of_its_graph),
+        contract_test(a_schedule_for_other_costs_is_told),
+        contract_test(a_schedule_is_for_a_device_or_for_costs),
         contract_test(bad_arguments_are_refused),
     };
     return contract_run("an exec runs the schedule it is given", tests);

@@ -92,7 +92,7 @@ braid_status contract_create_exec(struct contract *contract, const braid_graph *
         .link = { .latency_ns = 1, .bytes_per_us = 1000000, .wait_ns = 1 }
     };
     braid_exec_options own = *options;
-    own.plan.places = &model;
+    own.places = &model;
     own.islands = BRAID_ISLANDS_AUTO;
     return braid_exec_create(contract->group, graph, &own, out_exec);
 }
@@ -119,7 +119,7 @@ static void keep_every_kernel(struct contract *contract, braid_device *device,
     braid_graph *graph;
     check_ok(braid_graph_create(&graph));
     add_every_kernel(graph, contract->staging);
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .plan.max_lanes = 1 };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .max_lanes = 1 };
     check_ok(braid_exec_create(device, graph, &options, out_keeper));
     braid_graph_destroy(graph);
     memset(contract->staging, 0, staging_bytes);
@@ -257,7 +257,11 @@ braid_exec *contract_exec_with(struct contract *contract, const braid_graph *gra
 braid_exec *contract_exec_planned(struct contract *contract, const braid_graph *graph,
                                   const braid_schedule_options *plan)
 {
-    return contract_exec_with(contract, graph, (braid_exec_options){ .plan = *plan });
+    return contract_exec_with(contract, graph,
+                              (braid_exec_options){ .max_lanes = plan->max_lanes,
+                                                    .fixed_lanes = plan->fixed_lanes,
+                                                    .ignore_costs = plan->ignore_costs,
+                                                    .places = plan->places });
 }
 
 braid_exec *contract_exec(struct contract *contract, const braid_graph *graph)

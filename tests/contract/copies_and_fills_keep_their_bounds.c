@@ -7,8 +7,10 @@ enum { num_words = 7 };
 
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph, uint32_t frames)
 {
-    return contract_exec_with(
-        contract, graph, (braid_exec_options){ .frames_in_flight = frames, .plan = wide_plan() });
+    return contract_exec_with(contract, graph,
+                              (braid_exec_options){ .frames_in_flight = frames,
+                                                    .max_lanes = BRAID_ALL_LANES,
+                                                    .fixed_lanes = true });
 }
 
 // While an end is a resource, a copy or fill must not go beyond that; elsewhere the program knows.

@@ -86,7 +86,8 @@ static inline braid_exec *make_exec(struct contract *contract, const braid_graph
 {
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands = islands_of_loops(contract),
-                                         .plan = wide_plan(),
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true,
                                          .frames_in_flight = contract_frames() };
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);

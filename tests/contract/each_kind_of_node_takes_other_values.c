@@ -16,8 +16,10 @@ static void count_call(void *user)
 
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph, uint32_t frames)
 {
-    return contract_exec_with(
-        contract, graph, (braid_exec_options){ .frames_in_flight = frames, .plan = wide_plan() });
+    return contract_exec_with(contract, graph,
+                              (braid_exec_options){ .frames_in_flight = frames,
+                                                    .max_lanes = BRAID_ALL_LANES,
+                                                    .fixed_lanes = true });
 }
 
 // Stamps before and behind a node that does nothing: its edges order them.

@@ -7,6 +7,7 @@
 #include "contract/groups.h"
 #include "contract/nodes.h"
 #include "support/failing_memory.h"
+#include "support/wide_plan.h"
 
 enum { busy_ns = 400000, slack_ns = 4000, kept = 3 }; // events tell times to half a microsecond
 
@@ -14,7 +15,8 @@ static braid_exec *exec_in_flight(struct contract *contract, const braid_graph *
                                   uint32_t frames, uint32_t num_kept)
 {
     const braid_exec_options options = { .mode = contract->mode,
-                                         .plan = wide_plan(),
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true,
                                          .islands = contract_islands(),
                                          .frames_kept = num_kept,
                                          .frames_in_flight = frames };
@@ -239,7 +241,8 @@ static void measured_costs_are_planned_with(void **state)
     braid_exec *exec = exec_with_times(contract, fork.graph);
     check_ok(braid_exec_measure(exec, fork.graph, 0));
     braid_schedule *schedule;
-    check_ok(braid_schedule_create(fork.graph, NULL, &schedule));
+    check_ok(braid_schedule_create(fork.graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &schedule));
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
     assert_int_equal(info.num_guessed, 0);
@@ -360,7 +363,8 @@ static void an_exec_with_times_is_made_whole_or_not_at_all(void **state)
     braid_exec *first = exec_with_times(contract, fork.graph); // pools and kernels are there now
     contract_destroy_exec(contract, first);
     const braid_exec_options options = { .mode = contract->mode,
-                                         .plan = wide_plan(),
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true,
                                          .frames_kept = kept };
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {
@@ -404,7 +408,7 @@ static void what_is_not_there_is_refused_by_name(void **state)
 {
     struct contract *contract = *state;
     struct fork fork = make_fork(contract);
-    const braid_schedule_options plan = { 0 };
+    const braid_schedule_options plan = { .costs = &free_costs };
     if (contract_profile())
         skip_because("all execs keep times");
     braid_exec *without = contract_exec_planned(contract, fork.graph, &plan);

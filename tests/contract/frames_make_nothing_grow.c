@@ -79,7 +79,8 @@ static void check_allocations(struct contract *contract, braid_exec_options opti
 
 static void a_launch_after_the_first_allocates_and_frees_nothing(void **state)
 {
-    check_allocations(*state, (braid_exec_options){ .plan = wide_plan() });
+    check_allocations(*state,
+                      (braid_exec_options){ .max_lanes = BRAID_ALL_LANES, .fixed_lanes = true });
 }
 
 static void tell_nothing(uint64_t frame, const braid_running_node *nodes, size_t num_nodes,
@@ -93,7 +94,8 @@ static void tell_nothing(uint64_t frame, const braid_running_node *nodes, size_t
 
 static void a_launch_with_a_deadline_allocates_and_frees_nothing(void **state)
 {
-    check_allocations(*state, (braid_exec_options){ .plan = wide_plan(),
+    check_allocations(*state, (braid_exec_options){ .max_lanes = BRAID_ALL_LANES,
+                                                    .fixed_lanes = true,
                                                     .deadline_ns = TEST_TIMEOUT_NS,
                                                     .on_deadline = tell_nothing });
 }

@@ -15,7 +15,8 @@ enum { num_numbers = 33, num_many = 10000 };
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph,
                              braid_exec_options options)
 {
-    options.plan = wide_plan();
+    options.max_lanes = BRAID_ALL_LANES;
+    options.fixed_lanes = true;
     return contract_exec_with(contract, graph, options);
 }
 

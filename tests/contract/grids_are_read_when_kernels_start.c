@@ -86,7 +86,8 @@ static braid_exec *make_exec(struct contract *contract, const braid_graph *graph
 {
     const braid_exec_options options = { .mode = contract->mode,
                                          .frames_in_flight = frames,
-                                         .plan = wide_plan() };
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true };
     braid_exec *exec = NULL;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED)

@@ -14,7 +14,8 @@ enum { num_frames = 4 };
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph,
                              braid_exec_options options)
 {
-    options.plan = wide_plan();
+    options.max_lanes = BRAID_ALL_LANES;
+    options.fixed_lanes = true;
     return contract_exec_with(contract, graph, options);
 }
 

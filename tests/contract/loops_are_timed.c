@@ -3,6 +3,7 @@
 // number of its runs, their mean, and the spread of the frames' means.
 #include "contract/counting.h"
 #include "contract/groups.h"
+#include "support/wide_plan.h"
 
 enum { busy_ns = 20000, slack_ns = 4000, kept = 3, num_left = 4, num_times = 3 };
 
@@ -46,7 +47,8 @@ static braid_exec *exec_with_times(struct contract *contract, const braid_graph 
 {
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands = islands_of_loops(contract),
-                                         .plan = wide_plan(),
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true,
                                          .frames_in_flight = contract_frames(),
                                          .frames_kept = num_kept };
     braid_exec *exec;
@@ -161,7 +163,8 @@ static void costs_are_those_of_a_run(void **state)
     braid_schedule *schedule;
     braid_placement busy, outer, inside;
     uint64_t once_ns = 0;
-    check_ok(braid_schedule_create(timed.counting.graph, NULL, &schedule));
+    check_ok(braid_schedule_create(timed.counting.graph,
+                                   &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     check_ok(braid_schedule_get_placement(schedule, timed.busy, &busy));
     check_ok(braid_schedule_get_placement(schedule, timed.outer, &outer));
     uint64_t cost_ns = busy.end_ns - busy.start_ns;

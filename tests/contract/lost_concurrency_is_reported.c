@@ -6,6 +6,7 @@
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
+#include "support/wide_plan.h"
 
 enum { busy_ns = 1000000 };
 
@@ -55,7 +56,9 @@ static void free_nodes_overlap(void **state)
     braid_graph *graph = contract_graph(contract);
     for (uint32_t i = 0; i < 2; i++)
         add_handshake(graph, (braid_node_options){ .cost_ns = busy_ns }, flags, met, i);
-    const braid_schedule_options plan = { .max_lanes = 2, .fixed_lanes = true };
+    const braid_schedule_options plan = { .costs = &free_costs,
+                                          .max_lanes = 2,
+                                          .fixed_lanes = true };
     braid_exec *exec = contract_exec_planned(contract, graph, &plan);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
@@ -77,7 +80,9 @@ static void nodes_that_accumulate_overlap_and_a_reader_follows_both(void **state
                       (braid_node_options){ .cost_ns = busy_ns, USES({ list, BRAID_ACCUMULATE }) },
                       flags, met, i);
     add_add(graph, (braid_node_options){ USES({ list, BRAID_READ }) }, met + 2, met, met + 1, 1);
-    const braid_schedule_options plan = { .max_lanes = 2, .fixed_lanes = true };
+    const braid_schedule_options plan = { .costs = &free_costs,
+                                          .max_lanes = 2,
+                                          .fixed_lanes = true };
     braid_exec *exec = contract_exec_planned(contract, graph, &plan);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
@@ -147,7 +152,7 @@ static void a_lane_limit_is_reported(void **state)
     for (uint32_t i = 0; i < 2; i++)
         nodes[i] =
             add_busy(graph, (braid_node_options){ .cost_ns = busy_ns }, intervals + 2 * i, busy_ns);
-    const braid_schedule_options plan = { .max_lanes = 1 };
+    const braid_schedule_options plan = { .costs = &free_costs, .max_lanes = 1 };
     braid_exec *exec;
     if (contract_places() > 1)
         skip_because("the limit is of each device");
@@ -164,7 +169,9 @@ static void a_lane_hint_is_reported(void **state)
     for (uint32_t i = 0; i < 2; i++)
         nodes[i] = add_busy(graph, (braid_node_options){ .cost_ns = busy_ns, .lane_hint = 1 },
                             intervals + 2 * i, busy_ns);
-    const braid_schedule_options plan = { .max_lanes = 2, .fixed_lanes = true };
+    const braid_schedule_options plan = { .costs = &free_costs,
+                                          .max_lanes = 2,
+                                          .fixed_lanes = true };
     braid_exec *exec;
     assert_false(run_pair(contract, graph, intervals, &plan, &exec));
     assert_int_equal(find_pair(exec, nodes[0], nodes[1]).cause, BRAID_SERIALISED_BY_HINT);

@@ -12,6 +12,7 @@
 #include "contract/groups.h"
 #include "contract/nodes.h"
 #include "contract/random_graph.h"
+#include "support/wide_plan.h"
 
 enum { num_graphs = 1500, num_frames = 3 };
 
@@ -60,11 +61,12 @@ static braid_schedule_options choose_plan(struct random *random)
 {
     switch (random_below(random, 5)) {
     case 0:
-        return (braid_schedule_options){ 0 };
+        return (braid_schedule_options){ .costs = &free_costs };
     case 1:
         return wide_plan();
     default:
-        return (braid_schedule_options){ .max_lanes = choose_lanes(random, 1, 8),
+        return (braid_schedule_options){ .costs = &free_costs,
+                                         .max_lanes = choose_lanes(random, 1, 8),
                                          .fixed_lanes = true };
     }
 }
@@ -132,8 +134,10 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
     braid_graph *graph;
     check_ok(braid_graph_create(&graph));
     random_graph_build(&model, &random, &field->memory, graph);
+    const braid_schedule_options plan = choose_plan(&random);
     braid_exec_options options = { .mode = contract->mode,
-                                   .plan = choose_plan(&random),
+                                   .max_lanes = plan.max_lanes,
+                                   .fixed_lanes = plan.fixed_lanes,
                                    .islands = contract_islands(),
                                    .frames_kept = contract_profile(),
                                    .frames_in_flight = contract_frames() };

@@ -121,7 +121,8 @@ static void run_with_times(struct contract *contract, uint64_t seed, const struc
 {
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands = islands_of_loops(contract),
-                                         .plan = wide_plan(),
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true,
                                          .frames_in_flight = contract_frames(),
                                          .frames_kept = num_frames };
     braid_exec *exec;

@@ -33,8 +33,7 @@ static struct trapping make_trapping(struct contract *contract)
     braid_graph *graph = contract_graph(contract);
     memset(trapping.from, 0, sizeof(braid_trap));
     add_trapping(graph, "trapping", trapping.from);
-    trapping.exec =
-        contract_exec_with(contract, graph, (braid_exec_options){ .plan.max_lanes = 1 });
+    trapping.exec = contract_exec_with(contract, graph, (braid_exec_options){ .max_lanes = 1 });
     return trapping;
 }
 

@@ -5,6 +5,7 @@
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
+#include "support/wide_plan.h"
 
 enum { busy_ns = 100000 };
 
@@ -72,12 +73,13 @@ static void the_fastest_way_is_handed_out_and_can_be_used(void **state)
     contract_own_exec(contract, exec);
     braid_schedule_info info;
     braid_schedule *schedule;
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     braid_schedule_get_info(schedule, &info);
     braid_schedule_destroy(schedule);
     assert_int_equal(info.num_guessed, 0); // the costs were measured
     braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
-    assert_int_equal(info.num_guessed, way.plan.ignore_costs ? 3 : 0);
+    assert_int_equal(info.num_guessed, way.ignore_costs ? 3 : 0);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
 }
@@ -220,7 +222,8 @@ static void costs_that_are_to_stay_do(void **state)
     check_ok(braid_graph_tune(graph, contract->device, &options, &way));
     braid_schedule *schedule;
     braid_placement placement;
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     check_ok(braid_schedule_get_placement(schedule, node, &placement));
     assert_int_equal(placement.end_ns - placement.start_ns, 7);
     braid_schedule_destroy(schedule);

@@ -16,6 +16,9 @@
 #define expect(fact)                                                                               \
     ((fact) ? (void)0 : (std::printf("line %d does not hold: %s\n", __LINE__, #fact), std::exit(1)))
 
+static const braid_cost_model free_costs = {};
+static const braid_schedule_options free_plan = { nullptr, &free_costs, nullptr, 0, false, false };
+
 static void add_to_each(const braid_blocks &blocks, int *to, int term)
 {
     for (std::uint64_t i = blocks.begin; i < blocks.end; i++)
@@ -164,7 +167,7 @@ static void arguments_say_what_kernels_do(braid::device &device)
     auto second = graph.kernel(add, 4, braid::task("named").excludes(list), inout(untyped),
                                in(scaled), inout(count));
     auto last = graph.kernel(add, 4, inout(sum), in(graph.earlier(count)), inout(count));
-    auto schedule = braid::schedule::plan(graph);
+    auto schedule = braid::schedule::plan(graph, free_plan);
     expect(schedule.explain(first, second).find("scaled (written by scale") != std::string::npos);
     expect(schedule.explain(second, last).find("data in sums") != std::string::npos);
     expect(std::strcmp(graph.name(second), "named") == 0);
@@ -259,11 +262,11 @@ static void pointers_into_buffers_need_an_access()
     auto from = graph.buffer("numbers", numbers), to = graph.buffer("others", others);
     auto number = reinterpret_cast<std::uintptr_t>(others.data());
     graph.add(move, 1, braid::task().updates(from), numbers.data() + 1, number);
-    braid::schedule::plan(graph);
+    braid::schedule::plan(graph, free_plan);
     graph.add(move, 1, braid::task("careless").reads(to), numbers.data() + 1, number);
     bool is_refused = false;
     try {
-        braid::schedule::plan(graph);
+        braid::schedule::plan(graph, free_plan);
     } catch (const braid::error &error) {
         is_refused = std::strstr(error.what(), "'careless': argument 0 is an address in buffer");
     }
@@ -292,7 +295,7 @@ static void times_and_costs_are_read(braid::device &device)
     expect(planned.get() == braid_exec_get_schedule(exec) && planned.steps().size() >= 2);
     auto none = braid::checked::exec::create(device, *braid::checked::graph::create(), options);
     expect(none->timings()->num_waits == 0);
-    auto schedule = braid::schedule::plan(graph);
+    auto schedule = braid::schedule::plan(graph, free_plan);
     expect(!schedule.explain().empty() && !schedule.explain(first).empty());
     expect(schedule.placement(second).lane == 0);
     std::FILE *file = std::tmpfile();
@@ -344,7 +347,7 @@ static void explanations_are_whole()
     std::string first(LONG, 'a'), second(LONG, 'b');
     auto a = named.empty(braid::task(first.c_str()).writes(list));
     auto b = named.empty(braid::task(second.c_str()).writes(list));
-    std::string text = braid::schedule::plan(named).explain(a, b);
+    std::string text = braid::schedule::plan(named, free_plan).explain(a, b);
     expect(text.find(first) != std::string::npos && text.find(second) != std::string::npos);
 }
 
@@ -354,10 +357,10 @@ static void plans_can_be_read()
     auto list = graph.resource("list");
     auto a = graph.empty(braid::task("a").cost(1000).writes(list));
     auto b = graph.empty(braid::task("b").cost(1000).writes(list));
-    auto schedule = braid::schedule::plan(graph);
+    auto schedule = braid::schedule::plan(graph, free_plan);
     schedule.verify(graph);
     auto copy = schedule;
-    schedule = braid::schedule::plan(graph);
+    schedule = braid::schedule::plan(graph, free_plan);
     expect(copy.get() != schedule.get() && copy.info().num_nodes == 2);
     schedule = std::move(copy);
     expect(!copy.get() && schedule.info().num_nodes == 2);
@@ -381,7 +384,7 @@ static void several_devices_are_planned_for()
     braid_place_model two = {};
     two.num_places = 2;
     two.link.latency_ns = 100;
-    braid_schedule_options options = {};
+    braid_schedule_options options = free_plan;
     options.places = &two;
     auto schedule = braid::schedule::plan(graph, options);
     expect(schedule.placement(node).place == 1 && schedule.info().num_copies == 1);
@@ -458,12 +461,12 @@ static void failures_are_exceptions_or_values()
     graph.edge(b, a);
     bool caught = false;
     try {
-        braid::schedule::plan(graph);
+        braid::schedule::plan(graph, free_plan);
     } catch (const braid::error &error) {
         caught = error.status() == BRAID_CYCLE && std::strstr(error.what(), "one way");
     }
     expect(caught);
-    auto schedule = braid::checked::schedule::plan(graph);
+    auto schedule = braid::checked::schedule::plan(graph, free_plan);
     expect(!schedule && schedule.status() == BRAID_CYCLE);
     expect(schedule.message().find("one way") != std::string::npos);
     auto checked = braid::checked::graph::create();

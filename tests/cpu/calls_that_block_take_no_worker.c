@@ -245,7 +245,8 @@ static void calls_keep_their_times(void **state)
             check_ok(braid_graph_add_kernel(all.graph, &launch, &behind[k]));
         const braid_exec_options options = { .mode = modes[i],
                                              .frames_kept = NUM_TIMED,
-                                             .plan = wide_plan() };
+                                             .max_lanes = BRAID_ALL_LANES,
+                                             .fixed_lanes = true };
         check_ok(braid_exec_create(all.device, all.graph, &options, &all.exec));
         braid_schedule_info info;
         braid_schedule_get_info(braid_exec_get_schedule(all.exec), &info);

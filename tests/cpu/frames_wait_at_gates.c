@@ -109,7 +109,8 @@ static void begin(struct frames *of, uint32_t num_workers, unsigned num_versions
     const braid_exec_options options = {
         .mode = BRAID_MODE_GRAPH,
         .frames_in_flight = DEPTH,
-        .plan = wide_plan(),
+        .max_lanes = BRAID_ALL_LANES,
+        .fixed_lanes = true,
     };
     check_ok(braid_exec_create(of->device, of->graph, &options, &of->exec));
     braid_exec_info info;

@@ -201,7 +201,9 @@ static braid_exec *make_exec(braid_device *device)
             check_ok(braid_graph_add_host_call(graph, &call, &made[lane][level]));
         }
     }
-    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .plan = wide_plan() };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true };
     check_ok(braid_exec_create(device, graph, &options, &exec));
     braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
     assert_int_equal(info.num_lanes, NUM_LANES);

@@ -13,6 +13,7 @@
 #include "support/fork_calmly.h"
 #include "support/left_out.h"
 #include "support/sanitizers.h"
+#include "support/wide_plan.h"
 
 enum { PATIENCE_SECONDS = 60, NUM_FRAMES = 3 }; // what waits for a thread of the parent never ends
 
@@ -222,7 +223,9 @@ static void make_own(void)
     braid_schedule *schedule;
     braid_status status = braid_device_open(
         &(braid_device_options){ .backend = backend, .num_workers = 2, .cache = "off" }, &device);
-    require(!braid_schedule_create(all.graph, NULL, &schedule), __LINE__);
+    require(!braid_schedule_create(all.graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &schedule),
+            __LINE__);
     braid_schedule_destroy(schedule);
     if (strcmp(backend, "cpu") != 0) { // no driver of these bears a fork
         require(status == BRAID_UNAVAILABLE && strstr(braid_error_get_message(), "before a fork"),

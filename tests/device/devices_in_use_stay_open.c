@@ -96,7 +96,9 @@ static void idle_objects_of_execs_hold_nothing_open(void **state)
     check_ok(braid_graph_create(&graph));
     for (int i = 0; i < 5; i++)
         check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .plan = wide_plan() };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true };
     for (int i = 0; i < 3; i++) {
         braid_exec *exec;
         check_ok(braid_exec_create(device, graph, &options, &exec));

@@ -8,6 +8,7 @@
 
 #include "support/check.h"
 #include "support/owner.h"
+#include "support/wide_plan.h"
 
 static char memory[16];
 
@@ -183,7 +184,8 @@ static void what_parameters_change_is_told(void **state)
                "1 [label=\"shift\\n2.50 us\\nsteps: grid.x; position: argument 1, "
                "argument 0\", name=\"shift\", cost=2500, pointers=any, changes=\"steps: grid.x; ");
     free(drawing);
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     size_t length = 0;
     FILE *file = open_memstream(&drawing, &length);
     check_ok(braid_schedule_write(schedule, BRAID_DRAWING_DOT, NULL, file));

@@ -12,6 +12,7 @@
 #include "support/check.h"
 #include "support/owner.h"
 #include "support/random_choice.h"
+#include "support/wide_plan.h"
 #include "support/without_islands.h"
 
 static void kernel_function(const braid_blocks *blocks, void *const *args)
@@ -36,7 +37,9 @@ static __attribute__((noinline)) char *draw(const braid_schedule *schedule)
 
 static char *plan_and_draw(const braid_graph *graph, uint32_t num_lanes)
 {
-    braid_schedule_options options = { .max_lanes = num_lanes, .fixed_lanes = true };
+    braid_schedule_options options = { .costs = &free_costs,
+                                       .max_lanes = num_lanes,
+                                       .fixed_lanes = true };
     braid_schedule *schedule;
     check_ok(braid_schedule_create(graph, &options, &schedule));
     char *drawing = draw(schedule);
@@ -203,7 +206,8 @@ static void random_plans_are_drawn_whole_and_the_same_each_time(void **state)
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct random random = { seed };
         braid_graph *graph = make_random_graph(&random);
-        braid_schedule_options options = { .max_lanes = 1 + random_below(&random, 5),
+        braid_schedule_options options = { .costs = &free_costs,
+                                           .max_lanes = 1 + random_below(&random, 5),
                                            .fixed_lanes = true };
         braid_schedule *first, *second;
         check_ok(braid_schedule_create(graph, &options, &first));
@@ -254,7 +258,7 @@ static void only_costs_that_were_given_are_drawn(void **state)
     add_task(graph, "one", 1, UINT32_MAX);
     const braid_kernel_node launch = { .kernel = &loop_kernel };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
-    braid_schedule_options options = { .costs.default_cost_ns = 10000 };
+    braid_schedule_options options = { .costs = &(braid_cost_model){ .default_cost_ns = 10000 } };
     check_ok(braid_schedule_create(graph, &options, &schedule));
     char *drawing = draw(schedule);
     assert_has(drawing, "[label=\"one\\n1 ns\"");
@@ -303,8 +307,9 @@ static char *draw_islands(void)
     braid_node whole = add_call(graph, "whole", &inside_kernel, loop, none);
     add_call(graph, "mark", &inside_kernel, none, whole);
     add_call(graph, "c", &inside_kernel, whole, none);
-    const braid_schedule_options options = { .max_lanes = 1,
-                                             .costs = { .node_ns = 500, .island_call_ns = 100 } };
+    const braid_schedule_options options = {
+        .max_lanes = 1, .costs = &(braid_cost_model){ .node_ns = 500, .island_call_ns = 100 }
+    };
     check_ok(braid_schedule_create(graph, &options, &schedule));
     check_ok(braid_schedule_verify(schedule, graph));
     char *drawing = draw(schedule);

@@ -15,6 +15,7 @@
 #include "planner/corpus.h"
 #include "support/check.h"
 #include "support/random_choice.h"
+#include "support/wide_plan.h"
 #include "task_graph.h"
 
 // What may be inside an island, and what of it may not.
@@ -149,7 +150,9 @@ static void assert_placed_alike(const braid_graph *one, const braid_graph *two, 
 {
     const braid_place_model model = { .num_places = num_places,
                                       .link = { .latency_ns = 90, .wait_ns = 30 } };
-    const braid_schedule_options options = { .places = &model, .costs.default_cost_ns = 700 };
+    const braid_schedule_options options = { .places = &model,
+                                             .costs =
+                                                 &(braid_cost_model){ .default_cost_ns = 700 } };
     braid_schedule *schedule = NULL;
     char message[512];
     if (braid_schedule_create(one, &options, &schedule) == BRAID_OK) {
@@ -348,22 +351,28 @@ static void graphs_with_all_there_is_are_planned_alike(void **state)
         braid_graph *again = draw_and_read(graph);
         braid_schedule *schedule;
         // An access may run against an edge: such a graph has no plan, and nor has its drawing.
-        if (braid_schedule_create(graph, NULL, &schedule) == BRAID_OK) {
+        if (braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs },
+                                  &schedule) == BRAID_OK) {
             braid_schedule_destroy(schedule);
             num_planned++;
-            braid_schedule_options options = { .max_lanes = 1 + (uint32_t)(seed % 5),
+            braid_cost_model costs = { 0 };
+            braid_schedule_options options = { .costs = &costs,
+                                               .max_lanes = 1 + (uint32_t)(seed % 5),
                                                .fixed_lanes = seed % 2 == 0 };
             assert_planned_alike(graph, again, &options);
-            options.costs = device;
+            costs = device;
             assert_planned_alike(graph, again, &options);
-            options.costs.node_ns = 3000;
-            options.costs.island_call_ns = 10;
+            costs.node_ns = 3000;
+            costs.island_call_ns = 10;
             assert_planned_alike(graph, again, &options);
             options.max_lanes = BRAID_ALL_LANES;
             options.fixed_lanes = true;
             assert_planned_alike(graph, again, &options);
         } else {
-            assert_int_not_equal(braid_schedule_create(again, NULL, &schedule), BRAID_OK);
+            assert_int_not_equal(
+                braid_schedule_create(again, &(braid_schedule_options){ .costs = &free_costs },
+                                      &schedule),
+                BRAID_OK);
         }
         braid_graph_destroy(again);
         braid_graph_destroy(graph);
@@ -384,7 +393,8 @@ static void places_are_read_back(void **state)
         braid_graph *graph = make_graph(seed * 577, true);
         braid_graph *again = draw_and_read(graph);
         braid_schedule *schedule;
-        if (braid_schedule_create(graph, NULL, &schedule) == BRAID_OK) {
+        if (braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs },
+                                  &schedule) == BRAID_OK) {
             braid_schedule_destroy(schedule);
             assert_planned_alike(graph, again, NULL);
             assert_placed_alike(graph, again, 2 + (uint32_t)(seed % 2));
@@ -434,8 +444,9 @@ static void memory_that_is_chosen_is_read_back(void **state)
         assert_string_equal(first, second);
         free(first);
         free(second);
-        braid_schedule_options options = { .max_lanes = 1 + (uint32_t)(seed % 4), .costs = device };
-        options.costs.island_call_ns = 10;
+        braid_cost_model costs = device;
+        braid_schedule_options options = { .max_lanes = 1 + (uint32_t)(seed % 4), .costs = &costs };
+        costs.island_call_ns = 10;
         assert_planned_alike(graph, again, &options);
         assert_placed_alike(graph, again, 2);
         assert_same_memory(graph, again);
@@ -461,8 +472,9 @@ static void real_graphs_are_planned_alike(void **state)
         num++;
         check_ok(corpus_make_graph(&corpus.graphs[i], &graph));
         braid_graph *again = draw_and_read(graph);
-        assert_planned_alike(graph, again,
-                             &(braid_schedule_options){ .max_lanes = 4, .fixed_lanes = true });
+        assert_planned_alike(
+            graph, again,
+            &(braid_schedule_options){ .costs = &free_costs, .max_lanes = 4, .fixed_lanes = true });
         braid_graph_destroy(again);
         braid_graph_destroy(graph);
     }

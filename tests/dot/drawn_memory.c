@@ -7,6 +7,7 @@
 #include "plan/memory/memory_plan.h"
 #include "support/check.h"
 #include "support/random.h"
+#include "support/wide_plan.h"
 
 // Buffers that nodes are given the addresses of; the first two are written before all else.
 enum { TRANSIENT, ALIGNED, VERSION, BEFORE, LONG_BEFORE, KNOWN, NUM_BUFFERS };
@@ -179,7 +180,8 @@ void assert_same_memory(const braid_graph *one, const braid_graph *two)
     for (int i = 0; i < 2; i++) {
         braid_schedule *schedule;
         struct memory_plan plan;
-        check_ok(braid_schedule_create(graphs[i], NULL, &schedule));
+        check_ok(braid_schedule_create(graphs[i], &(braid_schedule_options){ .costs = &free_costs },
+                                       &schedule));
         check_ok(braid_memory_plan_create(schedule, graphs[i], false, &plan));
         infos[i] = plan.info;
         braid_memory_plan_finish(&plan);

@@ -10,6 +10,7 @@
 #include "dot_file.h"
 #include "support/check.h"
 #include "support/random.h"
+#include "support/wide_plan.h"
 #include "task_graph.h"
 
 enum { NUM_WORDS = 4, MOST_NODES = 40, MOST_DEPTH = 4 };
@@ -124,7 +125,8 @@ static uint64_t plan(const braid_graph *graph)
 {
     braid_schedule *schedule;
     braid_schedule_info info;
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     check_ok(braid_schedule_verify(schedule, graph));
     braid_schedule_get_info(schedule, &info);
     uint64_t makespan_ns = info.makespan_ns;

@@ -9,6 +9,7 @@
 
 #include "support/check.h"
 #include "support/owner.h"
+#include "support/wide_plan.h"
 #include "support/without_islands.h"
 
 static void kernel_function(const braid_blocks *blocks, void *const *args)
@@ -74,7 +75,7 @@ static braid_schedule *make_plan(void)
                                                      .node = { .name = "end", .cost_ns = 1000 },
                                                      BRAID_AFTER(longer, shorter) },
                                NULL));
-    braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
+    braid_schedule_options options = { .costs = &free_costs, .max_lanes = 2, .fixed_lanes = true };
     check_ok(braid_schedule_create(graph, &options, &schedule));
     return schedule;
 }
@@ -253,7 +254,8 @@ static void guesses_are_told(void **state)
     const braid_kernel_node launch = { .kernel = &kernel };
     braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     char *picture = draw(schedule, NULL);
     assert_has(picture, ", a guess</title>");
     assert_has(picture, "; 1 cost is guessed</text>");
@@ -282,8 +284,9 @@ static void islands_are_framed(void **state)
         };
         check_ok(braid_graph_add_kernel(graph, &launch, &last));
     }
-    const braid_schedule_options options = { .max_lanes = 1,
-                                             .costs = { .node_ns = 800, .island_call_ns = 100 } };
+    const braid_schedule_options options = {
+        .max_lanes = 1, .costs = &(braid_cost_model){ .node_ns = 800, .island_call_ns = 100 }
+    };
     check_ok(braid_schedule_create(graph, &options, &schedule));
     char *picture = draw(schedule, NULL);
     double x, width, pixel = 1470.0 / 3000;
@@ -335,7 +338,8 @@ static void kinds_of_nodes_and_ends_of_waits_are_told(void **state)
         graph,
         &(braid_kernel_node){ .node.cost_ns = 1000, .kernel = &kernel, BRAID_AFTER(copy, host) },
         NULL));
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     char *picture = draw(schedule, NULL);
     assert_int_equal(count(picture, "class=\"node copy\""), 2);          // and its key
     assert_int_equal(count(picture, "class=\"node critical host\""), 1); // the longer way
@@ -383,7 +387,8 @@ static void large_plans_are_drawn_in_blocks(void **state)
                                  .cost_ns = 1 + i % 7, .after = &before, .num_after = i > 0 } };
         check_ok(braid_graph_add_empty(graph, &node, NULL));
     }
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     char *picture = draw(schedule, NULL);
     assert_has(picture, "20000 nodes: ");
     size_t drawn = 0;
@@ -435,7 +440,8 @@ static void an_empty_plan_is_drawn(void **state)
     (void)state;
     braid_schedule *schedule;
     braid_graph *graph = own_graph();
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     char *picture = draw(schedule, NULL);
     assert_has(picture, "0 nodes on 0 lanes");
     assert_has(picture, "</svg>");

@@ -9,6 +9,7 @@
 
 #include "support/check.h"
 #include "support/random.h"
+#include "support/wide_plan.h"
 
 enum { MAX_FRAMES = 8, MAX_SLICES = 1000, NUM_NODES = 4, ZERO_NS = 1000, LINE = 96 };
 
@@ -148,7 +149,7 @@ static braid_schedule *make_plan(void)
                                                              : 1 } };
         check_ok(braid_graph_add_empty(graph, &node, &nodes[i]));
     }
-    braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
+    braid_schedule_options options = { .costs = &free_costs, .max_lanes = 2, .fixed_lanes = true };
     check_ok(braid_schedule_create(graph, &options, &schedule));
     braid_graph_destroy(graph);
     return schedule;

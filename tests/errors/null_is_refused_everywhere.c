@@ -7,6 +7,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 static void on_cpu(const braid_blocks *blocks, void *const *args)
 {
@@ -37,7 +38,8 @@ static int make_objects(void **state)
     check_ok(braid_graph_create(&all->graph));
     const braid_kernel_node launch = { .kernel = &kernel };
     check_ok(braid_graph_add_kernel(all->graph, &launch, &all->node));
-    check_ok(braid_schedule_create(all->graph, NULL, &all->schedule));
+    check_ok(braid_schedule_create(all->graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &all->schedule));
     check_ok(braid_exec_create(all->device, all->graph, NULL, &all->exec));
     check_ok(braid_event_create(all->device, NULL, &all->event));
     *state = all;
@@ -318,8 +320,12 @@ static void schedules_refuse_null(void **state)
     braid_schedule *schedule;
     braid_placement placement;
     char text[8];
-    refuses(braid_schedule_create(NULL, NULL, &schedule), "graph");
-    refuses(braid_schedule_create(all->graph, NULL, NULL), "out_schedule");
+    refuses(
+        braid_schedule_create(NULL, &(braid_schedule_options){ .costs = &free_costs }, &schedule),
+        "graph");
+    refuses(
+        braid_schedule_create(all->graph, &(braid_schedule_options){ .costs = &free_costs }, NULL),
+        "out_schedule");
     refuses(braid_schedule_get_placement(NULL, all->node, &placement), "schedule");
     refuses(braid_schedule_get_placement(all->schedule, all->node, NULL), "out_placement");
     refuses(braid_schedule_explain(NULL, NULL, 0, text, sizeof(text)), "schedule");

@@ -43,8 +43,8 @@ struct fixture {
 
 static void set_up_with(struct fixture *fixture, braid_exec_options options, int num_nodes)
 {
-    options.plan.max_lanes = 2;
-    options.plan.fixed_lanes = true;
+    options.max_lanes = 2;
+    options.fixed_lanes = true;
     check_ok(trace_open_graph(&fixture->trace, &fixture->device));
     for (int i = 0; i < 2; i++)
         check_ok(braid_stream_create(fixture->device, NULL, &fixture->streams[i]));

@@ -77,9 +77,9 @@ static braid_exec_info info_of(const struct task *tasks, int num_tasks, uint32_t
     }
     const braid_exec_options options = {
         .frames_in_flight = num_frames,
-        .plan.costs = { .default_cost_ns = 1,
-                        .max_concurrent = max_concurrent,
-                        .max_threads = tasks[0].is_host_call ? 1024 : 0 },
+        .costs = &(braid_cost_model){ .default_cost_ns = 1,
+                                      .max_concurrent = max_concurrent,
+                                      .max_threads = tasks[0].is_host_call ? 1024 : 0 },
     };
     braid_exec *exec = own_exec(device, graph, &options);
     braid_exec_get_info(exec, &info);

@@ -46,7 +46,8 @@ static braid_graph *make_graph(braid_node nodes[NUM_NODES])
 
 static const braid_exec_options on_three_lanes = {
     .mode = BRAID_MODE_STREAMS,
-    .plan = { .max_lanes = 3, .fixed_lanes = true },
+    .max_lanes = 3,
+    .fixed_lanes = true,
 };
 
 static braid_exec *make_exec(braid_device *device, const braid_exec_options *options)

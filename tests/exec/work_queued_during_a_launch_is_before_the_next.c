@@ -27,9 +27,9 @@ static braid_exec *make_exec(braid_device *device)
             &(braid_kernel_node){ BRAID_ACCESSES({ read, BRAID_READ }), .node.name = i ? "b" : "a",
                                   .node.cost_ns = 100, .kernel = &kernel },
             NULL));
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
-                                         .frames_in_flight = 2,
-                                         .plan = { .max_lanes = 2, .fixed_lanes = true } };
+    const braid_exec_options options = {
+        .mode = BRAID_MODE_STREAMS, .frames_in_flight = 2, .max_lanes = 2, .fixed_lanes = true
+    };
     check_ok(braid_exec_create(device, graph, &options, &exec));
     braid_graph_destroy(graph);
     return exec;

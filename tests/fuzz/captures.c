@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "fuzz/fuzz.h"
 #include "replay_graph.h"
+#include "support/wide_plan.h"
 
 enum { SIZE_AT = 12, SUM_BYTES = 8, HEAD_BYTES = 20 };
 
@@ -27,7 +28,7 @@ static void make_graph(struct capture_file *file, unsigned char *const *memory,
                        braid_host_function *const *calls, bool is_planned)
 {
     const struct replay_graph replay = { file, memory, calls, is_planned };
-    const braid_schedule_options options = { .max_lanes = 4 };
+    const braid_schedule_options options = { .costs = &free_costs, .max_lanes = 4 };
     braid_graph *graph;
     braid_schedule *schedule;
     if (replay_graph_create(&replay, &graph) != EXIT_DONE)

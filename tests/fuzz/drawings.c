@@ -31,8 +31,9 @@ static bool read_graph(const void *bytes, size_t length, braid_graph **out_graph
 static braid_status make_plan(const braid_graph *graph, braid_schedule **out_schedule)
 {
     // Lanes by the dozen, and waits that cost: what a file can ask for, within small memory.
-    braid_schedule_options options = { .max_lanes = 12,
-                                       .costs = { .default_cost_ns = 1, .wait_ns = 3 } };
+    braid_schedule_options options = {
+        .max_lanes = 12, .costs = &(braid_cost_model){ .default_cost_ns = 1, .wait_ns = 3 }
+    };
     return braid_schedule_create(graph, &options, out_schedule);
 }
 

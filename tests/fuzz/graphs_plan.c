@@ -5,6 +5,7 @@
 
 #include "fuzz/graphs.h"
 #include "support/left_out.h"
+#include "support/wide_plan.h"
 
 struct walk {
     uint64_t ended[order_max_nodes];  // by lane: nodes that have ended before its next step
@@ -215,30 +216,33 @@ static uint64_t choose_time(struct random *input, bool huge)
 }
 
 // Returns whether all times are small.
-static bool choose_options(struct random *input, braid_schedule_options *out_options)
+static bool choose_options(struct random *input, braid_cost_model *costs,
+                           braid_schedule_options *out_options)
 {
     uint32_t flags = random_byte(input);
-    braid_schedule_options options = { .max_lanes = flags & 16 ? BRAID_ALL_LANES : flags & 7,
-                                       .fixed_lanes = flags & 24 };
+    *out_options = (braid_schedule_options){ .costs = costs,
+                                             .max_lanes = flags & 16 ? BRAID_ALL_LANES : flags & 7,
+                                             .fixed_lanes = flags & 24 };
+    *costs = free_costs;
     bool huge = (flags & 192) == 192;
     if (flags & 64)
-        options.costs = (braid_cost_model){ .default_cost_ns = choose_time(input, huge),
-                                            .node_ns = choose_time(input, huge),
-                                            .wait_ns = choose_time(input, huge),
-                                            .root_ns = choose_time(input, huge),
-                                            .max_concurrent = random_below(input, 6),
-                                            .host_issues = flags & 1,
-                                            .max_threads = choose_time(input, huge),
-                                            .issue_ns = choose_time(input, huge),
-                                            .issue_wait_ns = choose_time(input, huge) };
-    *out_options = options;
+        *costs = (braid_cost_model){ .default_cost_ns = choose_time(input, huge),
+                                     .node_ns = choose_time(input, huge),
+                                     .wait_ns = choose_time(input, huge),
+                                     .root_ns = choose_time(input, huge),
+                                     .max_concurrent = random_below(input, 6),
+                                     .host_issues = flags & 1,
+                                     .max_threads = choose_time(input, huge),
+                                     .issue_ns = choose_time(input, huge),
+                                     .issue_wait_ns = choose_time(input, huge) };
     return !huge;
 }
 
 braid_schedule *subject_plan(struct subject *subject, struct random *input)
 {
     braid_schedule_options options;
-    bool exact = choose_options(input, &options);
+    braid_cost_model costs;
+    bool exact = choose_options(input, &costs, &options);
     braid_schedule *schedule = NULL;
     order_find(&subject->model, &subject->order);
     braid_status status = braid_schedule_create(subject->graph, &options, &schedule);

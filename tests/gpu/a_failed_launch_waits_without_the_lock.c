@@ -66,7 +66,8 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
     };
     const braid_exec_options options = {
         .mode = mode,
-        .plan = { .max_lanes = 2, .fixed_lanes = true },
+        .max_lanes = 2,
+        .fixed_lanes = true,
         .frames_in_flight = num_frames,
         .on_frame_end = asker_count_end,
         .on_frame_end_user = &asked->asker,

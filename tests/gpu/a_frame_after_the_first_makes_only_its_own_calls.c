@@ -126,7 +126,7 @@ static long count_changes(uint32_t num_users)
     }
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .islands = BRAID_ISLANDS_NEVER,
-                                         .plan.max_lanes = 1 };
+                                         .max_lanes = 1 };
     check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
     long before = standin_calls("cuGraphExecKernelNodeSetParams");
     value = 6;

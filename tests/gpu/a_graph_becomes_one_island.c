@@ -234,10 +234,10 @@ static void an_island_needs_no_graph_of_the_driver(void **state)
                                          "cuGraphInstantiateWithFlags:1=1",
                                          "cuGraphKernelNodeSetAttribute:1=1",
                                          "cuGraphInstantiateWithFlags:1=801" };
-    const braid_exec_options options = {
-        .islands = BRAID_ISLANDS_WHOLE, // its lanes take several blocks
-        .plan = { .max_lanes = ISLAND_NODES, .fixed_lanes = true }
-    };
+    const braid_exec_options options = { .islands =
+                                             BRAID_ISLANDS_WHOLE, // its lanes take several blocks
+                                         .max_lanes = ISLAND_NODES,
+                                         .fixed_lanes = true };
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
         reset_standin();
         braid_device *device = own_device("cuda");
@@ -259,7 +259,7 @@ static void an_island_needs_no_graph_of_the_driver(void **state)
 // beside that of the kernels themselves, which is the program's and may be another the next time.
 static long load_row(braid_device *device, const braid_kernel *const *kernels, uint32_t num)
 {
-    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .plan.max_lanes = 1 };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .max_lanes = 1 };
     unsigned *ran = NULL, index = 0;
     unsigned long unused = 0;
     long before = standin_calls("cuModuleLoadData");

@@ -104,7 +104,8 @@ static void live(struct life *life)
 {
     braid_exec_options options = {
         .islands = BRAID_ISLANDS_WHOLE,
-        .plan = { .max_lanes = NUM_NODES, .fixed_lanes = true },
+        .max_lanes = NUM_NODES,
+        .fixed_lanes = true,
         .frames_kept = 2,
     };
     braid_device *device = NULL;
@@ -122,7 +123,8 @@ static void live(struct life *life)
         status = run_untimed(untimed);
     const braid_exec_options lanes = { .mode = BRAID_MODE_GRAPH,
                                        .islands = BRAID_ISLANDS_ALWAYS,
-                                       .plan = { .max_lanes = 2, .fixed_lanes = true } };
+                                       .max_lanes = 2,
+                                       .fixed_lanes = true };
     if (!status)
         status = braid_exec_create(device, graph, &lanes, &nodes);
     if (!status)
@@ -168,7 +170,7 @@ static void every_path_twice(void **state)
 static void the_launch_of_old_drivers(void **state)
 {
     (void)state;
-    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .plan.max_lanes = 1 };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .max_lanes = 1 };
     void *other = &other;
     braid_device *device;
     braid_exec *exec;

@@ -136,7 +136,8 @@ static struct world make(const struct shape *shape)
     const braid_exec_options options = {
         .mode = shape->has_steps ? BRAID_MODE_GRAPH : BRAID_MODE_AUTO,
         .islands = shape->has_steps ? BRAID_ISLANDS_ALWAYS : BRAID_ISLANDS_WHOLE,
-        .plan = { .max_lanes = shape->lanes, .fixed_lanes = shape->has_steps },
+        .max_lanes = shape->lanes,
+        .fixed_lanes = shape->has_steps,
         .black_box = true
     };
     braid_exec_info info;

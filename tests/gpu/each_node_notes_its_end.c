@@ -99,9 +99,11 @@ static void check(const braid_kernel *kernel, bool by_host, braid_exec_mode mode
     braid_device *device = own_device("cuda");
     braid_graph *graph = own_graph();
     build(graph, kernel, by_host, &gate);
-    const braid_exec_options options = {
-        .mode = mode, .islands = BRAID_ISLANDS_NEVER, .plan = wide_plan(), .black_box = true
-    };
+    const braid_exec_options options = { .mode = mode,
+                                         .islands = BRAID_ISLANDS_NEVER,
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true,
+                                         .black_box = true };
     braid_exec *exec = own_exec(device, graph, &options);
     for (int frame = 0; frame < FRAMES; frame++) {
         atomic_store(&gate.is_open, false);

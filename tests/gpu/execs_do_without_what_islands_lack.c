@@ -21,8 +21,7 @@ static void take_log(braid_status status, const char *message, void *user)
 static braid_status create(braid_device *device, const struct island_graph *made,
                            braid_islands islands, const char *rule, braid_exec **out_exec)
 {
-    const braid_exec_options options = { .islands = islands,
-                                         .plan.max_lanes = made->has_outsiders };
+    const braid_exec_options options = { .islands = islands, .max_lanes = made->has_outsiders };
     logged[0] = '\0';
     braid_log_set(take_log, NULL);
     fail_calls(rule);

@@ -195,7 +195,8 @@ braid_status frame_create_exec(struct frame *frame, braid_exec_mode mode)
         status = fill_graph(frame, graph);
     const braid_exec_options options = {
         .mode = mode,
-        .plan = { .max_lanes = 3, .fixed_lanes = true },
+        .max_lanes = 3,
+        .fixed_lanes = true,
     };
     if (!status)
         status = braid_exec_create(frame->device, graph, &options, &frame->exec);

@@ -134,8 +134,8 @@ static braid_exec *make_chains(braid_device *device, const struct chains *chains
     }
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .islands = chains->islands,
-                                         .plan = { .max_lanes = chains->num,
-                                                   .fixed_lanes = true } };
+                                         .max_lanes = chains->num,
+                                         .fixed_lanes = true };
     check_ok(braid_exec_create(device, graph, &options, &exec));
     braid_graph_destroy(graph);
     return exec;

@@ -213,7 +213,8 @@ static void run(uint32_t lanes)
     open_work(&work);
     add_nodes(&work);
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE,
-                                         .plan = { .max_lanes = lanes, .fixed_lanes = true } };
+                                         .max_lanes = lanes,
+                                         .fixed_lanes = true };
     braid_exec *exec;
     braid_exec_info info;
     braid_schedule_info plan;

@@ -157,7 +157,7 @@ static void end(struct work *work)
 static void check_islands(uint32_t threads, uint32_t most_blocks, uint32_t lanes)
 {
     static struct work work;
-    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .plan.max_lanes = lanes };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .max_lanes = lanes };
     for (uint32_t seed = 1; seed <= 2; seed++) {
         braid_exec_info info;
         choose(&work, seed, threads, most_blocks);

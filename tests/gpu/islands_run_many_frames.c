@@ -189,8 +189,7 @@ static struct setup set_up(uint32_t num_lanes)
                     graph, setup.value, &(braid_parameter_use){ .node = last, .argument = 1 }));
         }
     }
-    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE,
-                                         .plan.max_lanes = num_lanes };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .max_lanes = num_lanes };
     setup.exec = own_exec(setup.device, graph, &options);
     braid_graph_destroy(graph); // the exec needs it no more
     return setup;

@@ -240,7 +240,8 @@ static void calls_of_islands_are_timed_inside(void **state)
         island_graph_make(&made, timed.frame.device);
         const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                              .islands = ways[way],
-                                             .plan = { .max_lanes = 4, .fixed_lanes = true },
+                                             .max_lanes = 4,
+                                             .fixed_lanes = true,
                                              .frames_kept = kept };
         check_ok(braid_exec_create(timed.frame.device, made.graph, &options, &timed.exec));
         braid_exec_info info;

@@ -219,7 +219,8 @@ static braid_status create_wide(struct world *world)
     braid_graph *graph = NULL;
     const braid_exec_options options = {
         .mode = world->life->mode,
-        .plan = { .max_lanes = NUM_ROOTS, .fixed_lanes = true },
+        .max_lanes = NUM_ROOTS,
+        .fixed_lanes = true,
     };
     braid_status status = braid_graph_create(&graph);
     if (!status)

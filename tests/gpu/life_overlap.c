@@ -95,7 +95,8 @@ braid_status life_create_overlapping(braid_device *device, uint32_t *words, brai
 {
     const braid_exec_options options = {
         .mode = mode,
-        .plan = { .max_lanes = 2, .fixed_lanes = true },
+        .max_lanes = 2,
+        .fixed_lanes = true,
         .frames_in_flight = 2,
         .on_frame_end = note_end,
         .capture = true,
@@ -108,7 +109,8 @@ braid_status life_create_timed(braid_device *device, uint32_t *words, braid_exec
 {
     const braid_exec_options options = {
         .mode = mode,
-        .plan = { .max_lanes = 2, .fixed_lanes = true },
+        .max_lanes = 2,
+        .fixed_lanes = true,
         .frames_kept = 2,
         .on_frame_end = note_end, // where frames do not overlap another wait is before it
     };

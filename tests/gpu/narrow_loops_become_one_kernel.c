@@ -8,6 +8,7 @@
 
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 enum { MOST_STEPS = 4, NUM_WORDS = 3 + MOST_STEPS };
 
@@ -166,7 +167,7 @@ static void one_lane(void **state)
     (void)state;
     long before = count_driver_loops();
     braid_exec_info info = check_shape(
-        (struct shape){ .num_steps = 3, .grid = 1, .begin = 5, .options.plan.max_lanes = 1 }, 5);
+        (struct shape){ .num_steps = 3, .grid = 1, .begin = 5, .options.max_lanes = 1 }, 5);
     assert_int_equal(info.num_islands, 1);
     assert_int_equal(info.num_island_nodes, 4);
     assert_int_equal(count_driver_loops(), before);
@@ -175,9 +176,12 @@ static void one_lane(void **state)
 static void several_lanes(void **state)
 {
     (void)state;
-    const braid_schedule_options plan = { .max_lanes = 4, .fixed_lanes = true };
-    braid_exec_info info = check_shape(
-        (struct shape){ .num_steps = 4, .grid = 1, .begin = 7, .options.plan = plan }, 7);
+    braid_exec_info info =
+        check_shape((struct shape){ .num_steps = 4,
+                                    .grid = 1,
+                                    .begin = 7,
+                                    .options = { .max_lanes = 4, .fixed_lanes = true } },
+                    7);
     assert_int_equal(info.num_island_nodes, 5);
 }
 
@@ -208,8 +212,8 @@ static void inside_the_kernel_of_another_loop(void **state)
     struct shape shape = { .num_steps = 4, .grid = 1, .begin = 3, .around = 4, .grid_around = 1 };
     for (uint32_t num_lanes = 1; num_lanes <= 4; num_lanes += 3) {
         long before = count_driver_loops();
-        shape.options.plan =
-            (braid_schedule_options){ .max_lanes = num_lanes, .fixed_lanes = true };
+        shape.options.max_lanes = num_lanes;
+        shape.options.fixed_lanes = true;
         braid_exec_info info = check_shape(shape, 12);
         assert_int_equal(info.num_islands, 1);
         assert_int_equal(info.num_island_nodes, 7); // a fill, the node around, 4 steps, the count
@@ -289,7 +293,7 @@ static void check_reason(const struct looped *looped, braid_node node, const cha
 static void wide_nodes_keep_the_loop_outside(void **state)
 {
     (void)state;
-    struct shape shape = { .num_steps = 1, .grid = 3000, .begin = 2, .options.plan.max_lanes = 1 };
+    struct shape shape = { .num_steps = 1, .grid = 3000, .begin = 2, .options.max_lanes = 1 };
     struct looped looped = make(&shape);
     braid_exec_info info;
     braid_exec_get_info(looped.exec, &info);

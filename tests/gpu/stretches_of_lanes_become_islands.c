@@ -9,6 +9,7 @@
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 enum { FRAMES = 6 };
 
@@ -58,8 +59,8 @@ static void run_many(bool overlap)
         struct island_graph made = { .seed = seed, .has_outsiders = true, .has_accesses = overlap };
         const braid_exec_options options = { .islands = BRAID_ISLANDS_ALWAYS,
                                              .frames_in_flight = overlap ? 2 + seed % 2 : 0,
-                                             .plan = { .max_lanes = 1 + seed % 3,
-                                                       .fixed_lanes = true } };
+                                             .max_lanes = 1 + seed % 3,
+                                             .fixed_lanes = true };
         braid_exec_info info = run_random(&made, options, seed);
         assert_true(info.num_island_nodes <= ISLAND_NODES - made.num_outsiders);
         assert_true(info.num_island_nodes >= 2 * info.num_islands);
@@ -89,8 +90,8 @@ static void frames_overlap_round_islands(void **state)
 static braid_exec_info run_chain(uint64_t cost_ns, braid_islands islands, braid_exec_mode mode)
 {
     struct island_graph made = { .seed = 1, .cost_ns = cost_ns };
-    return run_random(
-        &made, (braid_exec_options){ .mode = mode, .islands = islands, .plan.max_lanes = 1 }, 1);
+    return run_random(&made,
+                      (braid_exec_options){ .mode = mode, .islands = islands, .max_lanes = 1 }, 1);
 }
 
 static void islands_are_made_where_they_pay(void **state)
@@ -291,7 +292,8 @@ static void a_given_schedule_keeps_its_lanes(void **state)
     braid_schedule *schedule;
     braid_schedule_info given, used;
     island_chain_make(&chain, &island_other);
-    check_ok(braid_schedule_create(chain.graph, NULL, &schedule));
+    check_ok(braid_schedule_create(chain.graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &schedule));
     braid_exec *exec =
         own_exec(chain.device, chain.graph, &(braid_exec_options){ .schedule = schedule });
     braid_schedule_get_info(schedule, &given);

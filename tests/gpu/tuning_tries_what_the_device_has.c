@@ -9,6 +9,7 @@
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
 #include "support/check.h"
+#include "support/wide_plan.h"
 #include "support/without_islands.h"
 
 enum { CHAIN = 12, EARLY_NS = 5000, ISLAND_NS = 2000 };
@@ -25,8 +26,8 @@ static void note(const braid_tune_trial *trial, void *user)
     tried->num_not_early += way->no_early_start;
     tried->num_without_islands += way->islands == BRAID_ISLANDS_NEVER;
     tried->num_whole += way->islands == BRAID_ISLANDS_WHOLE;
-    tried->num_blind += way->plan.ignore_costs;
-    assert_int_equal(way->plan.ignore_costs, strstr(trial->name, ", costs ignored") != NULL);
+    tried->num_blind += way->ignore_costs;
+    assert_int_equal(way->ignore_costs, strstr(trial->name, ", costs ignored") != NULL);
     assert_int_equal(way->no_early_start, strstr(trial->name, ", no early starts") != NULL);
     assert_int_equal(way->islands == BRAID_ISLANDS_NEVER,
                      strstr(trial->name, ", no islands") != NULL);
@@ -128,7 +129,8 @@ static uint64_t measured_cost(const struct frame *frame, braid_graph *graph, con
     braid_exec *exec = own_exec(frame->device, graph, &options);
     check_ok(braid_exec_measure(exec, graph, 0));
     destroy_now(exec);
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     check_ok(braid_schedule_get_placement(schedule, braid_graph_get_node(graph, 1), &placement));
     braid_schedule_destroy(schedule);
     return placement.end_ns - placement.start_ns;

@@ -79,9 +79,9 @@ static void run(braid_exec_mode mode)
         braid_stream_copy(braid_device_get_default_stream(device), latest, begun, sizeof(begun)));
     check_ok(braid_stream_wait(braid_device_get_default_stream(device)));
     braid_graph *graph = make_graph(latest);
-    const braid_exec_options options = { .mode = mode,
-                                         .islands = BRAID_ISLANDS_NEVER,
-                                         .plan = { .max_lanes = 2, .fixed_lanes = true } };
+    const braid_exec_options options = {
+        .mode = mode, .islands = BRAID_ISLANDS_NEVER, .max_lanes = 2, .fixed_lanes = true
+    };
     check_ok(braid_exec_create(device, graph, &options, &exec));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));

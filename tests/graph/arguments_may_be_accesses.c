@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 static void run(const braid_blocks *blocks, void *const *args)
 {
@@ -49,7 +50,8 @@ static void check_order(const braid_graph *graph, braid_node from, braid_node to
 {
     braid_schedule *schedule;
     char text[200];
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     check_ok(braid_schedule_explain(schedule, (braid_node[]){ from, to }, 2, text, sizeof(text)));
     assert_non_null(strstr(text, why));
     braid_schedule_destroy(schedule);

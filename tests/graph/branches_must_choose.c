@@ -8,6 +8,7 @@
 #include "graph/regions.h"
 #include "support/check.h"
 #include "support/failing_memory.h"
+#include "support/wide_plan.h"
 
 static uint32_t word;
 
@@ -44,13 +45,16 @@ static braid_node begin(const struct world *world, braid_resource condition)
 static void plan_fails(const struct world *world, braid_status status, const char *why)
 {
     braid_schedule *schedule;
-    check_fails(braid_schedule_create(world->graph, NULL, &schedule), status, why);
+    check_fails(braid_schedule_create(world->graph,
+                                      &(braid_schedule_options){ .costs = &free_costs }, &schedule),
+                status, why);
 }
 
 static void plan_works(const struct world *world)
 {
     braid_schedule *schedule;
-    check_ok(braid_schedule_create(world->graph, NULL, &schedule));
+    check_ok(braid_schedule_create(world->graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &schedule));
     check_ok(braid_schedule_verify(schedule, world->graph));
     braid_schedule_destroy(schedule);
 }

@@ -9,6 +9,7 @@
 #include "graph/node_without_work.h"
 #include "support/check.h"
 #include "support/failing_memory.h"
+#include "support/wide_plan.h"
 
 static uint32_t words[4];
 
@@ -114,7 +115,9 @@ static void plan_fails(const struct world *world, braid_status status, const cha
     braid_schedule *schedule;
     braid_device *device;
     braid_exec *exec;
-    check_fails(braid_schedule_create(world->graph, NULL, &schedule), status, why);
+    check_fails(braid_schedule_create(world->graph,
+                                      &(braid_schedule_options){ .costs = &free_costs }, &schedule),
+                status, why);
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     check_fails(braid_exec_create(device, world->graph, NULL, &exec), status, why);
     check_ok(braid_device_close(device));
@@ -151,7 +154,8 @@ static void a_loop_inside_may_write_the_condition(void **state)
     check_ok(braid_graph_end(world->graph));
     plan_fails(world, BRAID_WRONG_STATE, "loop 'until converged' was begun and has not ended");
     check_ok(braid_graph_end(world->graph));
-    check_ok(braid_schedule_create(world->graph, NULL, &schedule));
+    check_ok(braid_schedule_create(world->graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &schedule));
     check_ok(braid_schedule_verify(schedule, world->graph));
     braid_schedule_destroy(schedule);
 }
@@ -228,7 +232,9 @@ static void an_order_around_a_loop_is_a_cycle(void **state)
     braid_node outside = add_node(world->graph, "outside", world->part, BRAID_READ);
     check_ok(braid_graph_add_edge(world->graph, inside[0], outside));
     check_ok(braid_graph_add_edge(world->graph, outside, inside[1]));
-    check_fails(braid_schedule_create(world->graph, NULL, &schedule), BRAID_CYCLE, "'outside'");
+    check_fails(braid_schedule_create(world->graph,
+                                      &(braid_schedule_options){ .costs = &free_costs }, &schedule),
+                BRAID_CYCLE, "'outside'");
 }
 
 // The graph can be used on whichever allocation fails.
@@ -258,7 +264,8 @@ static void running_out_of_memory_leaves_the_loop_as_it_was(void **state)
     }
     braid_schedule *schedule;
     assert_true(num > 2);
-    check_ok(braid_schedule_create(world->graph, NULL, &schedule));
+    check_ok(braid_schedule_create(world->graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &schedule));
     check_ok(braid_schedule_verify(schedule, world->graph));
     braid_schedule_destroy(schedule);
 }

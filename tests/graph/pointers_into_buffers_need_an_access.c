@@ -5,6 +5,7 @@
 #include <braid/schedule.h>
 
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 enum { bytes = 32 };
 
@@ -38,7 +39,8 @@ static struct setting make_setting(void)
 static braid_status plan(struct setting *s)
 {
     braid_schedule *schedule = NULL;
-    braid_status status = braid_schedule_create(s->graph, NULL, &schedule);
+    braid_status status = braid_schedule_create(
+        s->graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(s->graph);
     return status;

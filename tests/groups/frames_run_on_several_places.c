@@ -10,6 +10,7 @@
 #include "groups/placed_graph.h"
 #include "support/check.h"
 #include "support/kernels.h"
+#include "support/wide_plan.h"
 
 enum { NUM_GRAPHS = 30 };
 
@@ -34,17 +35,21 @@ static braid_exec *make_exec(struct field *field, braid_graph *graph, struct ran
     braid_exec_options options = {
         .mode = field->test->mode,
         .frames_in_flight = field->test->frames,
-        .plan = { .max_lanes = 1 + random_below(random, 4),
-                  .fixed_lanes = true,
-                  .places = info.place_model },
+        .max_lanes = 1 + random_below(random, 4),
+        .fixed_lanes = true,
+        .places = info.place_model,
     };
     braid_exec *exec;
     braid_device_info alone;
     braid_device_get_info(field->test->devices[0], &alone);
     if (random_chance(random, 50)) // what device there is has islands in its model, or not
-        options.plan.costs = alone.costs[options.mode];
+        options.costs = alone.costs[options.mode];
+    const braid_schedule_options plan = { .device = field->test->group,
+                                          .costs = options.costs,
+                                          .max_lanes = options.max_lanes,
+                                          .fixed_lanes = true };
     if (random_chance(random, 30))
-        check_ok(braid_schedule_create(graph, &options.plan, &schedule));
+        check_ok(braid_schedule_create(graph, &plan, &schedule));
     options.schedule = schedule;
     check_ok(braid_exec_create(field->test->group, graph, &options, &exec));
     check_ok(braid_schedule_verify(braid_exec_get_schedule(exec), graph));
@@ -222,14 +227,14 @@ static void what_several_devices_do_not_have_is_refused(void **state)
     assert_null(make_pair(field, &island, &status));
     check_fails(status, BRAID_UNSUPPORTED, "several devices has no islands");
     const braid_place_model more = { .num_places = field->test->num_places + 1 };
-    const braid_exec_options wide = { .mode = field->test->mode, .plan = { .places = &more } };
+    const braid_exec_options wide = { .mode = field->test->mode, .places = &more };
     assert_null(make_pair(field, &wide, &status));
     check_fails(status, BRAID_INVALID_ARGUMENT, "plan.places has");
     braid_graph *graph;
     braid_schedule *schedule;
     braid_exec *exec;
     const braid_place_model two = { .num_places = 2 };
-    const braid_schedule_options for_two = { .places = &two };
+    const braid_schedule_options for_two = { .costs = &free_costs, .places = &two };
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
     check_ok(braid_schedule_create(graph, &for_two, &schedule));

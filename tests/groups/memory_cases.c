@@ -7,6 +7,7 @@
 #include "groups/field.h"
 #include "support/check.h"
 #include "support/kernels.h"
+#include "support/wide_plan.h"
 
 // Weights have memory of their own at the last place, where a node reads them into `found`.
 static braid_exec *make_reader(struct field *field)
@@ -151,7 +152,7 @@ void a_parameter_that_came_late_is_refused(void **state)
     braid_exec *exec;
     braid_device_info info;
     braid_device_get_info(field->test->group, &info);
-    const braid_schedule_options options = { .places = info.place_model };
+    const braid_schedule_options options = { .costs = &free_costs, .places = info.place_model };
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_buffer(graph, "to", field->buffers[0][0], 64, &to));
     const braid_fill fill = { BRAID_ACCESSES({ to, BRAID_WRITE }),

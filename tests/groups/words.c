@@ -135,7 +135,7 @@ braid_exec *words_make_exec(struct words *words)
     braid_device_info info;
     braid_exec *exec;
     braid_device_get_info(test->group, &info);
-    options.plan.places = info.place_model;
+    options.places = info.place_model;
     braid_status status = braid_exec_create(test->group, words->graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && strcmp(info.backend, "hip") == 0) {
         assert_non_null(strstr(braid_error_get_message(), "player plays no "));

@@ -5,6 +5,7 @@
 
 #include "exec/exec.h"
 #include "outputs/model.h"
+#include "support/wide_plan.h"
 
 struct drawing {
     atomic_uint num_makes, num_refines, num_draws, num_prints;
@@ -327,7 +328,8 @@ static void schedules_older_than_a_parameter_are_refused(void **state)
     braid_exec *exec = NULL;
     braid_node over = add_call(frame, "over", &frame->num_prints,
                                (braid_access){ frame->image, BRAID_WRITE }, (braid_access){ 0 });
-    check_ok(braid_schedule_create(frame->graph, NULL, &schedule));
+    check_ok(braid_schedule_create(frame->graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &schedule));
     enable_by(frame, frame->draws, over);
     const braid_exec_options options = { .schedule = schedule };
     check_fails(braid_exec_create(field->device, frame->graph, &options, &exec),

@@ -5,6 +5,7 @@
 
 #include "outputs/model.h"
 #include "support/failing_memory.h"
+#include "support/wide_plan.h"
 
 enum { NUM_GRAPHS = 6 };
 
@@ -49,7 +50,8 @@ static void planning_and_proving(void **state)
         for (uint64_t nth = 1; failed; nth++) {
             braid_schedule *schedule = NULL;
             failing_memory_arm(nth);
-            braid_status status = braid_schedule_create(graph, NULL, &schedule);
+            braid_status status = braid_schedule_create(
+                graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule);
             if (!status)
                 status = braid_schedule_verify(schedule, graph);
             failed = failing_memory_disarm();

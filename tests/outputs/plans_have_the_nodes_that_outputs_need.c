@@ -5,6 +5,7 @@
 
 #include "graph/cull.h"
 #include "outputs/model.h"
+#include "support/wide_plan.h"
 #include "verify/verify.h"
 
 static void random_plans_have_what_a_walk_back_needs(void **state)
@@ -35,13 +36,14 @@ static void plans_for_devices_leave_out_the_same(void **state)
 {
     static struct model model;
     const braid_place_model places = { .num_places = 2, .link = { .latency_ns = 5, .wait_ns = 1 } };
-    const braid_schedule_options options = { .places = &places };
+    const braid_schedule_options options = { .costs = &free_costs, .places = &places };
     uint32_t num_left_out = 0;
     (void)state;
     for (uint64_t seed = 0; seed < 300; seed++) {
         braid_graph *graph = model_graph(&model, seed);
         model_set_outputs(&model, graph);
-        uint32_t num = plan_info(graph, (braid_schedule_options){ 0 }).num_left_out;
+        uint32_t num =
+            plan_info(graph, (braid_schedule_options){ .costs = &free_costs }).num_left_out;
         braid_schedule *schedule = plan_with(graph, &options);
         assert_int_equal(info_of(schedule).num_left_out, num);
         assert_int_equal(info_of(schedule).num_places, 2);
@@ -139,11 +141,13 @@ static void a_plan_runs_all_that_stays_and_no_more(void **state)
     for (uint64_t seed = 0; seed < 200; seed++) {
         braid_graph *graph = model_graph(&model, seed);
         braid_schedule *whole, *part;
-        check_ok(braid_schedule_create(graph, NULL, &whole));
+        check_ok(braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs },
+                                       &whole));
         uint64_t version = graph->version;
         model_set_outputs(&model, graph);
         graph->version = version;
-        check_ok(braid_schedule_create(graph, NULL, &part));
+        check_ok(
+            braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &part));
         if (info_of(part).num_left_out) {
             check_fails(braid_schedule_verify(whole, graph), BRAID_INTERNAL, "left out");
             graph->outputs.num = 0;

@@ -2,11 +2,14 @@
 // A graph with a cycle is refused, and the message names the nodes on it and where its edges come
 // from.
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 static void check_cycle(const braid_graph *graph, const char *text)
 {
     braid_schedule *schedule = NULL;
-    check_fails(braid_schedule_create(graph, NULL, &schedule), BRAID_CYCLE, text);
+    check_fails(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule),
+        BRAID_CYCLE, text);
     assert_null(schedule);
 }
 

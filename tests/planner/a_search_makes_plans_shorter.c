@@ -4,6 +4,7 @@
 
 #include "planner/minimum.h"
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 // The longest first leaves 3 + 2 and 3 + 2 + 2 on two lanes; 3 + 3 and 2 + 2 + 2 are as long.
 static void what_list_scheduling_misses_is_found(void **state)
@@ -13,7 +14,7 @@ static void what_list_scheduling_misses_is_found(void **state)
     braid_graph *graph = new_graph();
     for (int i = 0; i < 5; i++)
         new_node(graph, NULL, costs[i], NO_NODE, NO_NODE);
-    braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
+    braid_schedule_options options = { .costs = &free_costs, .max_lanes = 2, .fixed_lanes = true };
     braid_schedule_info info = plan_info(graph, options);
     assert_int_equal(info.makespan_ns, 6);
     assert_int_equal(info.num_lanes, 2);
@@ -33,7 +34,7 @@ static void a_lane_stays_idle_beside_a_ready_node_where_that_gains(void **state)
     new_edge(graph, nodes[2], nodes[4]);
     new_edge(graph, nodes[3], nodes[4]);
     new_edge(graph, nodes[4], nodes[5]);
-    braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
+    braid_schedule_options options = { .costs = &free_costs, .max_lanes = 2, .fixed_lanes = true };
     assert_int_equal(plan_info(graph, options).makespan_ns, 74);
 }
 
@@ -70,8 +71,9 @@ static void nodes_go_where_waits_are_spared(void **state)
             nodes[i] = new_node(graph, NULL, cases[k].costs[i], NO_NODE, NO_NODE);
         for (int i = 0; i < cases[k].num_edges; i++)
             new_edge(graph, nodes[cases[k].edges[i][0]], nodes[cases[k].edges[i][1]]);
-        braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
-        options.costs.wait_ns = cases[k].wait_ns;
+        braid_cost_model costs = { 0 };
+        braid_schedule_options options = { .costs = &costs, .max_lanes = 2, .fixed_lanes = true };
+        costs.wait_ns = cases[k].wait_ns;
         assert_int_equal(plan_info(graph, options).makespan_ns, cases[k].makespan_ns);
         destroy_now(graph);
     }
@@ -86,8 +88,9 @@ static void many_lanes_that_cost_are_left(void **state)
     size_t num_edges;
     for (int trial = 0; trial < 10; trial++) {
         braid_graph *graph = random_graph(&random, 120, &num_nodes, from, to, &num_edges);
-        braid_schedule_options options = { .max_lanes = 3, .fixed_lanes = true };
-        options.costs = (braid_cost_model){ .wait_ns = 5, .root_ns = 20 };
+        braid_cost_model costs = { 0 };
+        braid_schedule_options options = { .costs = &costs, .max_lanes = 3, .fixed_lanes = true };
+        costs = (braid_cost_model){ .wait_ns = 5, .root_ns = 20 };
         uint64_t before_ns = plan_info(graph, options).makespan_ns;
         options.max_lanes = 112;
         assert_true(plan_info(graph, options).makespan_ns <= before_ns);
@@ -95,20 +98,23 @@ static void many_lanes_that_cost_are_left(void **state)
     }
 }
 
-static braid_schedule_options random_options(struct random *random)
+// The costs are written to *costs.
+static braid_schedule_options random_options(struct random *random, braid_cost_model *costs)
 {
-    braid_schedule_options options = { .max_lanes = 2 + random_below(random, 7),
-                                       .fixed_lanes = random_chance(random, 70) };
+    const braid_schedule_options options = { .costs = costs,
+                                             .max_lanes = 2 + random_below(random, 7),
+                                             .fixed_lanes = random_chance(random, 70) };
+    *costs = free_costs;
     if (random_chance(random, 60))
-        options.costs = (braid_cost_model){ .node_ns = random_below(random, 20),
-                                            .wait_ns = random_below(random, 60),
-                                            .root_ns = random_below(random, 30) };
+        *costs = (braid_cost_model){ .node_ns = random_below(random, 20),
+                                     .wait_ns = random_below(random, 60),
+                                     .root_ns = random_below(random, 30) };
     if (random_chance(random, 30))
-        options.costs.max_concurrent = 1 + random_below(random, 4);
+        costs->max_concurrent = 1 + random_below(random, 4);
     if (random_chance(random, 30))
-        options.costs.issue_ns = 1 + random_below(random, 30);
+        costs->issue_ns = 1 + random_below(random, 30);
     if (random_chance(random, 30))
-        options.costs.host_issues = 1;
+        costs->host_issues = 1;
     return options;
 }
 
@@ -132,7 +138,8 @@ static void plans_are_the_same_again_and_waits_the_fewest(void **state)
     size_t num_edges;
     for (int trial = 0; trial < 200; trial++) {
         braid_graph *graph = random_graph(&random, 120, &num_nodes, from, to, &num_edges);
-        braid_schedule_options options = random_options(&random);
+        braid_cost_model costs;
+        braid_schedule_options options = random_options(&random, &costs);
         braid_schedule *found = plan_with(graph, &options), *again = plan_with(graph, &options);
         braid_schedule_info info = info_of(found);
         assert_int_equal(info.num_waits, minimum_waits(found, num_nodes, from, to, num_edges));
@@ -160,7 +167,8 @@ static void bundles_and_hints_are_kept(void **state)
                 new_prelude(graph, loop, NULL, lists[random_below(&random, 4)], BRAID_WRITE);
             check_ok(braid_graph_set_cost(graph, loop, 1 + random_below(&random, 100)));
         }
-        braid_schedule_options options = random_options(&random);
+        braid_cost_model costs;
+        braid_schedule_options options = random_options(&random, &costs);
         destroy_now(plan_with(graph, &options));
         destroy_now(graph);
     }
@@ -184,8 +192,11 @@ static void a_lane_is_chosen_for_what_comes_behind(void **state)
         for (uint64_t i = 0; i < behind; i++)
             last = new_node(graph, NULL, 1, last, NO_NODE);
         for (int fixed = 0; fixed < 2; fixed++) {
-            braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = fixed };
-            options.costs.wait_ns = 49;
+            braid_cost_model ordering = { 0 };
+            braid_schedule_options options = { .costs = &ordering,
+                                               .max_lanes = 2,
+                                               .fixed_lanes = fixed };
+            ordering.wait_ns = 49;
             assert_int_equal(plan_info(graph, options).makespan_ns, 58 + behind);
         }
         destroy_now(graph);

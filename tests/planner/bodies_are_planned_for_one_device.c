@@ -9,6 +9,7 @@
 #include "plan/schedule.h"
 #include "planner/places_testing.h"
 #include "support/failing_memory.h"
+#include "support/wide_plan.h"
 
 enum { BYTES = 8 };
 
@@ -86,7 +87,8 @@ static void a_loop_runs_where_the_frame_is_shortest(void **state)
     const braid_place_model model = { .num_places = 2,
                                       .speeds = speeds,
                                       .link = { .latency_ns = 100 } };
-    const braid_schedule_options options = { .costs.max_concurrent = 1, .places = &model };
+    const braid_schedule_options options = { .costs = &(braid_cost_model){ .max_concurrent = 1 },
+                                             .places = &model };
     struct bodies bodies = make_bodies(0);
     braid_schedule *schedule = plan_with(bodies.graph, &options);
     braid_placement loop = placement_of(schedule, bodies.nodes[LOOP]);
@@ -164,7 +166,7 @@ static void planning_may_run_out_of_memory(void **state)
 {
     (void)state;
     const braid_place_model model = { .num_places = 2 };
-    const braid_schedule_options options = { .places = &model };
+    const braid_schedule_options options = { .costs = &free_costs, .places = &model };
     struct bodies bodies = make_bodies(BRAID_PLACE(1));
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {

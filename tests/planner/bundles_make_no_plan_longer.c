@@ -2,6 +2,7 @@
 // With bundles too, more lanes never give a longer plan than fewer, nor does a search: plans are
 // compared by when nodes really start.
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 enum { num_graphs = 60, most_nodes = 60, most_lanes = 8 };
 
@@ -44,7 +45,9 @@ static void more_lanes_make_none_longer(void **state)
         braid_graph *graph = make_graph(&random);
         uint64_t before_ns = UINT64_MAX;
         for (uint32_t lanes = 1; lanes <= most_lanes; lanes++) {
-            braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
+            braid_schedule_options options = { .costs = &free_costs,
+                                               .max_lanes = lanes,
+                                               .fixed_lanes = true };
             uint64_t length_ns = plan_info(graph, options).makespan_ns;
             if (length_ns > before_ns)
                 fail_msg("graph %u takes %lu ns on %u lanes, %lu on one fewer", i,

@@ -3,6 +3,7 @@
 // wait for it alone.
 #include "planner/minimum.h"
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 #define MOST_NODES 90
 #define MOST_EDGES 400
@@ -119,7 +120,7 @@ static void a_wait_of_a_later_node_delays_no_start(void **state)
     braid_schedule_options options = {
         .max_lanes = 2,
         .fixed_lanes = true,
-        .costs.wait_ns = 20,
+        .costs = &(braid_cost_model){ .wait_ns = 20 },
     };
     braid_schedule *schedule = plan_with(graph, &options);
     assert_int_equal(info_of(schedule).num_lanes, 2);
@@ -200,10 +201,9 @@ static void waits_are_the_fewest(void **state)
     struct bundled bundled;
     for (int trial = 0; trial < 600; trial++) {
         fill_bundled(&bundled, &random);
-        braid_schedule_options options = {
-            .max_lanes = 1 + random_below(&random, 7),
-            .fixed_lanes = true,
-        };
+        braid_schedule_options options = { .costs = &free_costs,
+                                           .max_lanes = 1 + random_below(&random, 7),
+                                           .fixed_lanes = true };
         if (random_chance(&random, 25))
             options = wide_plan();
         braid_schedule *schedule = plan_with(bundled.graph, &options);
@@ -226,9 +226,9 @@ static void every_way_of_planning_takes_bundles(void **state)
         fill_bundled(&bundled, &random);
         braid_schedule_options options = {
             .max_lanes = random_below(&random, 7),
-            .costs = { .node_ns = random_below(&random, 5),
-                       .wait_ns = random_below(&random, 40),
-                       .max_concurrent = random_below(&random, 4) },
+            .costs = &(braid_cost_model){ .node_ns = random_below(&random, 5),
+                                          .wait_ns = random_below(&random, 40),
+                                          .max_concurrent = random_below(&random, 4) },
         };
         braid_schedule *schedule = plan_with(bundled.graph, &options);
         assert_true(info_of(schedule).makespan_ns >= info_of(schedule).bound_ns);
@@ -247,7 +247,9 @@ static void bundles_that_need_each_other_are_a_cycle(void **state)
     new_edge(graph, costly_prelude(graph, a, 1), b);
     new_edge(graph, costly_prelude(graph, b, 1), a);
     braid_schedule *schedule;
-    assert_int_equal(braid_schedule_create(graph, NULL, &schedule), BRAID_CYCLE);
+    assert_int_equal(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule),
+        BRAID_CYCLE);
 }
 
 int main(void)

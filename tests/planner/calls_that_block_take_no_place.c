@@ -2,6 +2,7 @@
 // Host calls that block get lanes beside those of the nodes that run at once, and hold up nothing
 // that runs.
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 static void call(void *user)
 {
@@ -22,7 +23,8 @@ static braid_node add_call(braid_graph *graph, bool blocking, const braid_node *
 
 static braid_schedule_info plan_for_two(braid_graph *graph, braid_schedule_options options)
 {
-    options.costs = (braid_cost_model){ .node_ns = 1, .wait_ns = 1, .max_concurrent = 2 };
+    const braid_cost_model costs = { .node_ns = 1, .wait_ns = 1, .max_concurrent = 2 };
+    options.costs = &costs;
     braid_schedule *schedule = plan_with(graph, &options);
     braid_schedule_info info = info_of(schedule);
     destroy_now(schedule);
@@ -37,7 +39,8 @@ static void calls_that_block_run_beside_all_others(void **state)
         braid_graph *graph = new_graph();
         for (int i = 0; i < 6; i++)
             add_call(graph, i < 4 && blocking, NULL);
-        braid_schedule_info info = plan_for_two(graph, (braid_schedule_options){ 0 });
+        braid_schedule_info info =
+            plan_for_two(graph, (braid_schedule_options){ .costs = &free_costs });
         assert_int_equal(info.num_lanes, blocking ? 6 : 2);
         assert_in_range(info.makespan_ns, blocking ? 1000000 : 3000000,
                         blocking ? 1001000 : 3001000);
@@ -58,7 +61,8 @@ static void others_stay_as_many_as_may_run(void **state)
     braid_graph *graph = new_graph();
     for (int i = 0; i < 9; i++)
         add_call(graph, i % 3 == 0, NULL);
-    braid_schedule_info info = plan_for_two(graph, (braid_schedule_options){ 0 });
+    braid_schedule_info info =
+        plan_for_two(graph, (braid_schedule_options){ .costs = &free_costs });
     assert_in_range(info.makespan_ns, 3000000, 3001000);
     assert_in_range(info.num_lanes, 3, 5);
 }
@@ -74,8 +78,9 @@ static void a_bundle_that_also_computes_takes_a_place(void **state)
             &(braid_host_call){ .node = { .cost_ns = 1, .epilogue_of = node }, .call = call },
             NULL));
     }
-    assert_in_range(plan_for_two(graph, (braid_schedule_options){ 0 }).makespan_ns, 2000000,
-                    2001000);
+    assert_in_range(
+        plan_for_two(graph, (braid_schedule_options){ .costs = &free_costs }).makespan_ns, 2000000,
+        2001000);
 }
 
 static void lanes_that_were_asked_for_stay_as_many(void **state)
@@ -84,7 +89,7 @@ static void lanes_that_were_asked_for_stay_as_many(void **state)
     braid_graph *graph = new_graph();
     for (int i = 0; i < 4; i++)
         add_call(graph, true, NULL);
-    braid_schedule_options options = { .max_lanes = 2 };
+    braid_schedule_options options = { .costs = &free_costs, .max_lanes = 2 };
     braid_schedule *schedule = plan_with(graph, &options);
     assert_int_equal(info_of(schedule).num_lanes, 2);
     assert_int_equal(info_of(schedule).bound_ns, 2000000);

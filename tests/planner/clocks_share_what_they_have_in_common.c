@@ -8,6 +8,7 @@
 #include "plan/schedule.h"
 #include "planner/plan_testing.h"
 #include "support/failing_memory.h"
+#include "support/wide_plan.h"
 #include "verify/verify.h"
 #include "verify/verify_clocks.h"
 
@@ -189,8 +190,9 @@ static void clocks_go_with_their_last_use(void **state)
     enum { WIDTH = 100, LAYERS = 100 };
     struct random random = { 3 };
     braid_graph *graph = layers(&random, WIDTH, LAYERS);
-    braid_schedule *schedule =
-        plan_with(graph, &(braid_schedule_options){ .max_lanes = WIDTH, .fixed_lanes = true });
+    braid_schedule *schedule = plan_with(
+        graph,
+        &(braid_schedule_options){ .costs = &free_costs, .max_lanes = WIDTH, .fixed_lanes = true });
     assert_int_equal(info_of(schedule).num_lanes, WIDTH);
     assert_true(info_of(schedule).num_records > WIDTH * LAYERS / 2);
     uint64_t before = failing_memory_num_bytes();
@@ -202,7 +204,9 @@ static void too_many_lanes_for_list_scheduling_are_named(void **state)
 {
     (void)state;
     braid_graph *graph = fork_join(12500);
-    braid_schedule_options options = { .max_lanes = 12500, .fixed_lanes = true };
+    braid_schedule_options options = { .costs = &free_costs,
+                                       .max_lanes = 12500,
+                                       .fixed_lanes = true };
     braid_schedule *schedule = NULL;
     check_fails(braid_schedule_create(graph, &options, &schedule), BRAID_NO_MEMORY, "12500 lanes");
     assert_null(schedule);

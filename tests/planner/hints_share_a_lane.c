@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes with one lane hint share a lane, in insertion order, at any number of lanes.
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 static void hinted_nodes_keep_lane_and_order(void **state)
 {
@@ -20,12 +21,14 @@ static void hinted_nodes_keep_lane_and_order(void **state)
             hints[i] = choice.options.lane_hint;
             check_ok(braid_graph_add_empty(graph, &(braid_empty){ choice.options }, &nodes[i]));
         }
-        braid_schedule_options options = { .max_lanes = 1 + random_below(&random, 6) };
+        braid_cost_model costs = { 0 };
+        braid_schedule_options options = { .costs = &costs,
+                                           .max_lanes = 1 + random_below(&random, 6) };
         options.fixed_lanes = true;
         if (random_chance(&random, 30))
-            options = wide_plan();
+            options.max_lanes = BRAID_ALL_LANES;
         if (random_chance(&random, 30))
-            options.costs = (braid_cost_model){ .node_ns = 3, .wait_ns = 20 };
+            costs = (braid_cost_model){ .node_ns = 3, .wait_ns = 20 };
         braid_schedule *schedule = plan_with(graph, &options);
         for (uint32_t hint = 1; hint <= num_hints; hint++) {
             uint32_t before = UINT32_MAX;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 // Two to the power of 27 numbers are the limit: 18,000 lanes for 9,000 waits are over it, and half
 // as many lanes are not.
@@ -25,7 +26,7 @@ static void fewer_lanes_are_taken_unless_fixed(void **state)
 {
     (void)state;
     braid_graph *graph = two_rows();
-    braid_schedule_options options = { .max_lanes = 65535 };
+    braid_schedule_options options = { .costs = &free_costs, .max_lanes = 65535 };
     braid_schedule *schedule;
     check_ok(braid_schedule_create(graph, &options, &schedule));
     assert_in_range(info_of(schedule).num_lanes, 129, WIDTH);

@@ -3,15 +3,23 @@
 // tie, never more than allowed.
 #include "planner/corpus.h"
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 static void lanes_that_are_free_are_used(void **state)
 {
     (void)state;
     braid_graph *graph = chains(6, 20, 1000);
-    assert_int_equal(plan_info(graph, (braid_schedule_options){ 0 }).num_lanes, 6);
-    assert_int_equal(plan_info(graph, (braid_schedule_options){ .max_lanes = 3 }).num_lanes, 3);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = &free_costs }).num_lanes,
+                     6);
+    assert_int_equal(
+        plan_info(graph, (braid_schedule_options){ .costs = &free_costs, .max_lanes = 3 })
+            .num_lanes,
+        3);
     // Five lanes are no faster than three: some lane has two chains in either case.
-    assert_int_equal(plan_info(graph, (braid_schedule_options){ .max_lanes = 5 }).num_lanes, 5);
+    assert_int_equal(
+        plan_info(graph, (braid_schedule_options){ .costs = &free_costs, .max_lanes = 5 })
+            .num_lanes,
+        5);
 }
 
 // Numbers that are neither a power of two nor half as much again.
@@ -20,7 +28,8 @@ static void every_small_number_of_lanes_is_tried(void **state)
     (void)state;
     for (uint32_t num = 2; num <= 11; num++) {
         braid_graph *graph = chains(num, 4, 1000);
-        braid_schedule_info info = plan_info(graph, (braid_schedule_options){ 0 });
+        braid_schedule_info info =
+            plan_info(graph, (braid_schedule_options){ .costs = &free_costs });
         assert_int_equal(info.num_lanes, num);
         assert_int_equal(info.makespan_ns, info.bound_ns);
         destroy_now(graph);
@@ -35,7 +44,7 @@ static void a_tie_takes_the_fewest(void **state)
     new_node(graph, NULL, 40, NO_NODE, NO_NODE);
     for (int i = 0; i < 4; i++)
         new_node(graph, NULL, 10, NO_NODE, NO_NODE);
-    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ 0 });
+    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ .costs = &free_costs });
     assert_int_equal(info.num_lanes, 2);
     assert_int_equal(info.makespan_ns, 40);
 }
@@ -46,10 +55,12 @@ static void a_small_gain_is_not_worth_a_lane(void **state)
     // One long chain and a little work beside it: 1 % could be gained.
     braid_graph *graph = chains(1, 100, 100);
     new_node(graph, NULL, 100, NO_NODE, NO_NODE);
-    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ .max_lanes = 8 });
+    braid_schedule_info info =
+        plan_info(graph, (braid_schedule_options){ .costs = &free_costs, .max_lanes = 8 });
     assert_int_equal(info.num_lanes, 1);
     assert_int_equal(info.num_waits, 0);
-    info = plan_info(graph, (braid_schedule_options){ .max_lanes = 8, .fixed_lanes = true });
+    info = plan_info(graph, (braid_schedule_options){
+                                .costs = &free_costs, .max_lanes = 8, .fixed_lanes = true });
     assert_int_equal(info.num_lanes, 2);
 }
 
@@ -58,7 +69,8 @@ static void two_lanes_are_taken_for_a_few_percent(void **state)
     (void)state;
     braid_graph *graph = chains(1, 100, 100);
     new_node(graph, NULL, 300, NO_NODE, NO_NODE);
-    assert_int_equal(plan_info(graph, (braid_schedule_options){ 0 }).num_lanes, 2);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = &free_costs }).num_lanes,
+                     2);
 }
 
 // If there are 16 chains, 9 to 15 lanes run no more at a time than 8 in the end.
@@ -66,11 +78,12 @@ static void a_gain_behind_numbers_that_gain_nothing_is_found(void **state)
 {
     (void)state;
     braid_graph *graph = chains(16, 5, 10);
-    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ 0 });
+    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ .costs = &free_costs });
     assert_int_equal(info.num_lanes, 16);
     assert_int_equal(info.makespan_ns, 50);
     braid_graph *seven = chains(7, 5, 10);
-    assert_int_equal(plan_info(seven, (braid_schedule_options){ 0 }).num_lanes, 7);
+    assert_int_equal(plan_info(seven, (braid_schedule_options){ .costs = &free_costs }).num_lanes,
+                     7);
 }
 
 // Anomalies of list scheduling: what fewer lanes do better is taken from them.
@@ -83,18 +96,19 @@ static void more_lanes_never_make_a_longer_plan(void **state)
     const int step = corpus_step() > 1 ? 7 : 1; // no divisor of what the options alternate by
     for (int trial = 0; trial < 100; trial += step) {
         braid_graph *graph = random_graph(&random, 120, &num_nodes, from, to, &num_edges);
-        braid_schedule_options options = { .fixed_lanes = trial % 4 >= 2 };
+        braid_cost_model costs = { 0 };
+        braid_schedule_options options = { .costs = &costs, .fixed_lanes = trial % 4 >= 2 };
         if (trial % 2)
-            options.costs = (braid_cost_model){ .wait_ns = 40, .root_ns = 20 };
+            costs = (braid_cost_model){ .wait_ns = 40, .root_ns = 20 };
         if (trial % 2 && !options.fixed_lanes)
-            options.costs.issue_ns = trial % 3 ? 40 : 0;
-        options.costs.host_issues = trial % 5 == 0;
+            costs.issue_ns = trial % 3 ? 40 : 0;
+        costs.host_issues = trial % 5 == 0;
         uint64_t best = UINT64_MAX;
         for (options.max_lanes = 1; options.max_lanes <= 14; options.max_lanes++) {
             braid_schedule_info info = plan_info(graph, options);
             uint64_t length = options.fixed_lanes ? info.makespan_ns : info.expected_ns;
             // Where issuing takes time, less than what a lane must gain.
-            assert_true(length <= best + (options.costs.issue_ns ? best / 59 : 0));
+            assert_true(length <= best + (costs.issue_ns ? best / 59 : 0));
             best = length < best ? length : best;
         }
         destroy_now(graph);
@@ -116,7 +130,8 @@ static void more_lanes_never_make_a_longer_plan_of_a_wide_graph(void **state)
                              : braid_graph_get_node(graph, first + random_below(&random, num)),
                      NO_NODE);
         }
-        braid_schedule_options options = { .costs.wait_ns = trial % 2 ? 30 : 0 };
+        braid_schedule_options options = { .costs = &(braid_cost_model){ .wait_ns =
+                                                                             trial % 2 ? 30 : 0 } };
         uint64_t best = UINT64_MAX;
         for (options.max_lanes = 10; options.max_lanes <= 28; options.max_lanes++) {
             uint64_t length = plan_info(graph, options).expected_ns;
@@ -145,7 +160,8 @@ static void more_lanes_never_make_a_longer_plan_of_a_dense_graph(void **state)
         check_ok(braid_graph_add_empty(graph, &node, NULL));
     }
     braid_schedule_options options = { .fixed_lanes = true,
-                                       .costs = { .wait_ns = 250, .root_ns = 250 } };
+                                       .costs =
+                                           &(braid_cost_model){ .wait_ns = 250, .root_ns = 250 } };
     uint64_t best = UINT64_MAX;
     for (options.max_lanes = 6; options.max_lanes <= 12; options.max_lanes++) {
         uint64_t length = plan_info(graph, options).makespan_ns;
@@ -163,16 +179,20 @@ static void no_plan_is_shorter_than_its_bound(void **state)
     size_t num_edges;
     for (int trial = 0; trial < 200; trial++) {
         braid_graph *graph = random_graph(&random, 120, &num_nodes, from, to, &num_edges);
-        braid_schedule_options options = trial % 2 ? wide_plan() : (braid_schedule_options){ 0 };
-        options.costs.max_concurrent = 1 + random_below(&random, 4);
-        options.costs.wait_ns = random_below(&random, 30);
+        braid_cost_model costs = { 0 };
+        braid_schedule_options options =
+            trial % 2 ? wide_plan() : (braid_schedule_options){ .costs = &costs };
+        costs.max_concurrent = 1 + random_below(&random, 4);
+        costs.wait_ns = random_below(&random, 30);
         braid_schedule_info info = plan_info(graph, options);
         assert_true(info.makespan_ns >= info.bound_ns);
         destroy_now(graph);
     }
     braid_graph *graph = chains(4, 5, 10);
     braid_schedule_options two = wide_plan();
-    two.costs.max_concurrent = 2;
+    braid_cost_model ordering = *two.costs;
+    two.costs = &ordering;
+    ordering.max_concurrent = 2;
     assert_int_equal(plan_info(graph, two).makespan_ns, 100);
 }
 
@@ -188,7 +208,7 @@ static void models_beyond_the_clock_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         braid_schedule *schedule;
-        braid_schedule_options options = { .costs = models[i] };
+        braid_schedule_options options = { .costs = &models[i] };
         assert_int_equal(braid_schedule_create(graph, &options, &schedule), BRAID_INVALID_ARGUMENT);
     }
 }
@@ -216,7 +236,9 @@ static void unknown_costs_are_planned_to_run_side_by_side(void **state)
         check_ok(braid_graph_add_host_call(graph, &(braid_host_call){ .call = unbounded_host_call },
                                            &calls[i]));
     braid_schedule_options options = {
-        .costs = { .default_cost_ns = 10000, .wait_ns = 300, .root_ns = 3000, .max_concurrent = 4 },
+        .costs =
+            &(braid_cost_model){
+                .default_cost_ns = 10000, .wait_ns = 300, .root_ns = 3000, .max_concurrent = 4 },
     };
     braid_schedule *schedule = plan_with(graph, &options);
     assert_int_equal(info_of(schedule).num_lanes, 3);
@@ -241,8 +263,9 @@ static void work_shorter_than_a_wait_stays_on_one_lane(void **state)
         last = new_node(graph, NULL, 10, left, right);
     }
     braid_cost_model dear = { .node_ns = 5, .wait_ns = 200, .root_ns = 500 };
-    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = dear }).num_lanes, 1);
-    assert_int_equal(plan_info(graph, (braid_schedule_options){ 0 }).num_lanes, 2);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = &dear }).num_lanes, 1);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = &free_costs }).num_lanes,
+                     2);
 }
 
 static void roots_of_lanes_cost_time(void **state)
@@ -250,7 +273,7 @@ static void roots_of_lanes_cost_time(void **state)
     (void)state;
     braid_graph *graph = chains(64, 1, 1000);
     braid_cost_model model = { .root_ns = 1000 };
-    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ .costs = model });
+    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ .costs = &model });
     assert_int_equal(info.num_lanes, 8); // 8 lanes: 8 x 1000 + 7 x 1000
     assert_int_equal(info.makespan_ns, 15000);
 }
@@ -260,12 +283,12 @@ static void a_device_that_runs_few_at_once_gets_few_lanes(void **state)
     (void)state;
     braid_graph *graph = chains(32, 4, 1000);
     braid_cost_model model = { .max_concurrent = 4 };
-    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ .costs = model });
+    braid_schedule_info info = plan_info(graph, (braid_schedule_options){ .costs = &model });
     assert_int_equal(info.num_lanes, 4);
     assert_int_equal(info.bound_ns, 32000);
     // Forced to more lanes, the plan knows that they do not all run.
     info = plan_info(
-        graph, (braid_schedule_options){ .costs = model, .max_lanes = 16, .fixed_lanes = true });
+        graph, (braid_schedule_options){ .costs = &model, .max_lanes = 16, .fixed_lanes = true });
     assert_int_equal(info.makespan_ns, 32000);
 }
 
@@ -290,7 +313,7 @@ static braid_graph *kernel_chains(uint32_t width, uint32_t length, uint32_t num_
 static void kernels_that_fill_the_device_get_few_lanes(void **state)
 {
     (void)state;
-    braid_schedule_options options = { .costs.max_threads = 8192 };
+    braid_schedule_options options = { .costs = &(braid_cost_model){ .max_threads = 8192 } };
     const struct {
         uint32_t num_blocks, num_lanes;
         uint64_t makespan_ns;
@@ -320,11 +343,11 @@ static void kernels_that_fill_the_device_start_behind_each_other_on_two_lanes(vo
     (void)state;
     braid_graph *graph = kernel_chains(8, 16, 32);
     braid_cost_model model = { .node_ns = 40, .wait_ns = 60, .max_threads = 8192 };
-    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = model }).num_lanes, 2);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = &model }).num_lanes, 2);
     // Where all fit, that would not be worth it.
     braid_graph *chain = chains(1, 100, 1000);
     new_node(chain, NULL, 1900, NO_NODE, NO_NODE);
-    assert_int_equal(plan_info(chain, (braid_schedule_options){ .costs = model }).num_lanes, 1);
+    assert_int_equal(plan_info(chain, (braid_schedule_options){ .costs = &model }).num_lanes, 1);
 }
 
 static void nodes_that_can_only_be_started_one_by_one_get_few_lanes(void **state)
@@ -332,17 +355,17 @@ static void nodes_that_can_only_be_started_one_by_one_get_few_lanes(void **state
     (void)state;
     braid_graph *graph = chains(32, 16, 1000);
     braid_cost_model model = { .node_ns = 500, .wait_ns = 800 };
-    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = model }).num_lanes, 32);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = &model }).num_lanes, 32);
     // One start takes as long as a third of a node: three lanes keep the device busy, and a few
     // more only make up for lanes that wait for their turn.
     model.issue_ns = 500;
-    uint32_t num_lanes = plan_info(graph, (braid_schedule_options){ .costs = model }).num_lanes;
+    uint32_t num_lanes = plan_info(graph, (braid_schedule_options){ .costs = &model }).num_lanes;
     assert_in_range(num_lanes, 3, 8);
     // As long as the whole node: further lanes gain nothing.
     model.issue_ns = 3000;
-    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = model }).num_lanes, 1);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = &model }).num_lanes, 1);
     // The option stands above the prediction.
-    const braid_schedule_options fixed = { .costs = model, .max_lanes = 16, .fixed_lanes = true };
+    const braid_schedule_options fixed = { .costs = &model, .max_lanes = 16, .fixed_lanes = true };
     assert_int_equal(plan_info(graph, fixed).num_lanes, 16);
 }
 
@@ -356,11 +379,12 @@ static void waits_take_time_also_where_they_delay_nothing(void **state)
         braid_node across = i < 5 ? NO_NODE : braid_graph_get_node(graph, i - 5);
         new_node(graph, NULL, 10, before, across);
     }
-    braid_schedule_options options = { .max_lanes = 2, .costs = { .node_ns = 5 } };
+    braid_cost_model costs = { .node_ns = 5 };
+    const braid_schedule_options options = { .costs = &costs, .max_lanes = 2 };
     braid_schedule_info info = plan_info(graph, options);
     assert_int_equal(info.num_lanes, 2);
     assert_true(info.num_waits > 100);
-    options.costs.issue_wait_ns = 50;
+    costs.issue_wait_ns = 50;
     assert_int_equal(plan_info(graph, options).num_lanes, 1);
 }
 
@@ -375,7 +399,7 @@ static void the_predicted_makespan_charges_nodes_and_waits(void **state)
     new_node(graph, NULL, 1000, left, right);
     braid_cost_model model = { .node_ns = 10, .wait_ns = 100, .root_ns = 7 };
     braid_schedule_info info = plan_info(
-        graph, (braid_schedule_options){ .costs = model, .max_lanes = 2, .fixed_lanes = true });
+        graph, (braid_schedule_options){ .costs = &model, .max_lanes = 2, .fixed_lanes = true });
     assert_int_equal(info.one_lane_ns, 4030);
     assert_int_equal(info.work_ns, 4000);
     assert_int_equal(info.critical_path_ns, 3020);
@@ -397,10 +421,11 @@ static void unknown_costs_are_the_default(void **state)
     copy.node.cost_ns = 70;
     check_ok(braid_graph_add_copy(graph, &copy, NULL));
     new_user(graph, "join", buffer, BRAID_READ, NO_RESOURCE, 0);
-    assert_int_equal(plan_info(graph, (braid_schedule_options){ 0 }).work_ns, 72);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = &free_costs }).work_ns,
+                     72);
     braid_cost_model model = { .default_cost_ns = 500 };
     // A node without work costs next to nothing whatever the default.
-    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = model }).work_ns, 571);
+    assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = &model }).work_ns, 571);
 }
 
 static void an_empty_graph_has_an_empty_plan(void **state)

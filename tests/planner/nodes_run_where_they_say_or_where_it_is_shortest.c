@@ -9,6 +9,7 @@
 
 #include "planner/places_testing.h"
 #include "support/failing_memory.h"
+#include "support/wide_plan.h"
 
 static const braid_place_link slow = { .latency_ns = 100, .bytes_per_us = 1000, .wait_ns = 50 };
 
@@ -130,7 +131,8 @@ static void work_is_shared_out_by_speed(void **state)
     braid_graph *graph = independent(16, 1200, 8);
     const uint32_t speeds[] = { 1000, 3000 };
     const braid_place_model model = { .num_places = 2, .speeds = speeds, .link = slow };
-    const braid_schedule_options options = { .costs.max_concurrent = 1, .places = &model };
+    const braid_schedule_options options = { .costs = &(braid_cost_model){ .max_concurrent = 1 },
+                                             .places = &model };
     braid_schedule *schedule = plan_with(graph, &options);
     // 4 of 1200 ns beside 12 of 400 ns.
     assert_int_equal(info_of(schedule).makespan_ns, 4800);
@@ -149,7 +151,7 @@ static void a_chain_stays_together(void **state)
                             "link", 100, 0, { data }, { i ? BRAID_READ_WRITE : BRAID_WRITE }, 1 });
     const uint32_t speeds[] = { 1000, 2000 };
     const braid_place_model model = { .num_places = 2, .speeds = speeds, .link = slow };
-    const braid_schedule_options options = { .places = &model };
+    const braid_schedule_options options = { .costs = &free_costs, .places = &model };
     braid_schedule *schedule = plan_with(graph, &options);
     assert_int_equal(info_of(schedule).num_copies, 0);
     assert_int_equal(info_of(schedule).makespan_ns, 500);
@@ -207,7 +209,7 @@ static void memory_that_must_stay_keeps_its_nodes(void **state)
                           { BRAID_READ }, 1,  .by_pointer = true };
     add_user(graph, &user);
     const braid_place_model model = { .num_places = 2 };
-    const braid_schedule_options options = { .places = &model };
+    const braid_schedule_options options = { .costs = &free_costs, .places = &model };
     check_fails(braid_schedule_create(graph, &options, &schedule), BRAID_INVALID_ARGUMENT,
                 "cannot be on device 1, where 'fixed' is");
 }
@@ -271,7 +273,7 @@ static void the_address_of_a_part_is_of_no_other_part(void **state)
         };
         check_ok(braid_graph_add_kernel(graph, &user, NULL));
         const braid_place_model two = { .num_places = 2 };
-        const braid_schedule_options options = { .places = &two };
+        const braid_schedule_options options = { .costs = &free_costs, .places = &two };
         braid_schedule *schedule = NULL;
         braid_status status = braid_schedule_create(graph, &options, &schedule);
         if (cases[i].may_move)
@@ -294,14 +296,17 @@ static void wrong_places_are_refused(void **state)
     const braid_place_model two = { .num_places = 2 }, many = { .num_places = 65 };
     const braid_place_model slow_two = { .num_places = 2, .speeds = stopped };
     check_fails(
-        braid_schedule_create(graph, &(braid_schedule_options){ .places = &two }, &schedule),
+        braid_schedule_create(
+            graph, &(braid_schedule_options){ .costs = &free_costs, .places = &two }, &schedule),
         BRAID_INVALID_ARGUMENT, "is to run on device 2, and the plan is for 2 devices");
     check_fails(
-        braid_schedule_create(graph, &(braid_schedule_options){ .places = &many }, &schedule),
+        braid_schedule_create(
+            graph, &(braid_schedule_options){ .costs = &free_costs, .places = &many }, &schedule),
         BRAID_INVALID_ARGUMENT, "a plan for 65 devices");
-    check_fails(
-        braid_schedule_create(graph, &(braid_schedule_options){ .places = &slow_two }, &schedule),
-        BRAID_INVALID_ARGUMENT, "the speed of device 1 is 0");
+    check_fails(braid_schedule_create(
+                    graph, &(braid_schedule_options){ .costs = &free_costs, .places = &slow_two },
+                    &schedule),
+                BRAID_INVALID_ARGUMENT, "the speed of device 1 is 0");
     const braid_empty far = { .node.place = 65 };
     check_fails(braid_graph_add_empty(graph, &far, NULL), BRAID_INVALID_ARGUMENT,
                 "its place is 65");
@@ -312,7 +317,8 @@ static void wrong_places_are_refused(void **state)
     check_fails(braid_graph_set_home(graph, transient, BRAID_PLACE(0)), BRAID_INVALID_ARGUMENT,
                 "'transient' is a transient buffer");
     // One device asks for none of it.
-    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    check_ok(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     assert_int_equal(info_of(schedule).num_places, 1);
     assert_int_equal(place_of(schedule, main), 0);
     braid_schedule_destroy(schedule);
@@ -334,7 +340,8 @@ static void hints_share_a_device(void **state)
                         .name = "apart", .cost_ns = 100, .lane_hint = 1, .place = BRAID_PLACE(0) });
     const braid_place_model model = { .num_places = 2 };
     check_fails(
-        braid_schedule_create(graph, &(braid_schedule_options){ .places = &model }, &schedule),
+        braid_schedule_create(
+            graph, &(braid_schedule_options){ .costs = &free_costs, .places = &model }, &schedule),
         BRAID_INVALID_ARGUMENT, "cannot be on one device");
 }
 
@@ -352,9 +359,11 @@ static void chains_and_searches_know_places(void **state)
                                         1 });
     const braid_place_model model = { .num_places = 2, .link = slow };
     for (int i = 0; i < 3; i++) {
-        braid_schedule_options options = i ? (braid_schedule_options){ 0 } : wide_plan();
+        braid_cost_model costs = { 0 };
+        braid_schedule_options options =
+            i ? (braid_schedule_options){ .costs = &costs } : wide_plan();
         options.places = &model;
-        options.costs.wait_ns = 5;
+        costs.wait_ns = 5;
         destroy_now(plan_with(graph, &options));
     }
 }
@@ -368,9 +377,9 @@ static void no_device_has_more_lanes_than_allowed(void **state)
         add_user(graph, &(struct user){ "step", 40 + i * 7 % 30, BRAID_PLACE(i % 3 ? 0 : 1) });
     const braid_place_model model = { .num_places = 2, .link = slow };
     for (uint32_t most = 1; most <= 3; most++) {
-        const braid_schedule_options options = { .places = &model,
-                                                 .max_lanes = most,
-                                                 .fixed_lanes = true };
+        const braid_schedule_options options = {
+            .costs = &free_costs, .places = &model, .max_lanes = most, .fixed_lanes = true
+        };
         braid_schedule *schedule = plan_with(graph, &options);
         uint64_t lanes[2] = { 0 };
         for (uint32_t i = 0; i < 24; i++) {
@@ -396,7 +405,8 @@ static void running_out_of_memory_leaks_nothing(void **state)
             &(struct user){
                 "step", 100, BRAID_PLACE(i % 2), { i ? part : field }, { BRAID_READ_WRITE }, 1 });
     const braid_place_model model = { .num_places = 2, .link = slow };
-    const braid_schedule_options options = { .costs.max_concurrent = 1, .places = &model };
+    const braid_schedule_options options = { .costs = &(braid_cost_model){ .max_concurrent = 1 },
+                                             .places = &model };
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {
         braid_schedule *schedule = NULL;

@@ -66,7 +66,9 @@ braid_schedule *plan_on_devices(const braid_graph *graph, uint32_t num_places, u
         .num_places = num_places,
         .link = { .latency_ns = 100, .bytes_per_us = 1000, .wait_ns = 50 },
     };
-    const braid_schedule_options options = { .costs.max_concurrent = at_once, .places = &model };
+    const braid_schedule_options options = { .costs =
+                                                 &(braid_cost_model){ .max_concurrent = at_once },
+                                             .places = &model };
     return plan_with(graph, &options);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan/schedule.h"
+#include "support/wide_plan.h"
 #include "verify/verify.h"
 
 braid_graph *new_graph(void)
@@ -96,14 +97,17 @@ void new_edge(braid_graph *graph, braid_node from, braid_node to)
 
 braid_schedule *plan_with(const braid_graph *graph, const braid_schedule_options *options)
 {
-    braid_schedule *schedule = own_schedule(graph, options);
+    static const braid_schedule_options free_plan = { .costs = &free_costs };
+    braid_schedule *schedule = own_schedule(graph, options ? options : &free_plan);
     check_ok(braid_schedule_verify(schedule, graph));
     return schedule;
 }
 
 braid_schedule *plan_on(const braid_graph *graph, uint32_t lanes)
 {
-    braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
+    braid_schedule_options options = { .costs = &free_costs,
+                                       .max_lanes = lanes,
+                                       .fixed_lanes = true };
     return plan_with(graph, &options);
 }
 

@@ -41,7 +41,8 @@ braid_graph *chains(uint32_t width, uint32_t length, uint64_t cost_ns);
 #define NO_NODE ((braid_node){ 0 })
 #define NO_RESOURCE ((braid_resource){ 0 })
 
-// Plans and proves the plan. With exactly that many lanes if there is work for them.
+// Plans and proves the plan. Without options waits are free, as in plan_on, which plans exactly
+// that many lanes if there is work for them.
 braid_schedule *plan_on(const braid_graph *graph, uint32_t lanes);
 braid_schedule *plan_with(const braid_graph *graph, const braid_schedule_options *options);
 

@@ -58,7 +58,7 @@ static braid_schedule *plan(const braid_graph *graph, uint32_t lanes, const brai
 {
     const braid_schedule_options options = { .max_lanes = lanes,
                                              .fixed_lanes = true,
-                                             .costs = *costs };
+                                             .costs = costs };
     return own_schedule(graph, &options);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 static void check_positions(const braid_schedule *schedule)
 {
@@ -47,10 +48,9 @@ static void on_random_graphs(void **state)
     size_t num_edges;
     for (int trial = 0; trial < 300; trial++) {
         braid_graph *graph = random_graph(&random, 500, &num_nodes, from, to, &num_edges);
-        braid_schedule_options options = {
-            .max_lanes = 1 + random_below(&random, 12),
-            .fixed_lanes = true,
-        };
+        braid_schedule_options options = { .costs = &free_costs,
+                                           .max_lanes = 1 + random_below(&random, 12),
+                                           .fixed_lanes = true };
         if (random_chance(&random, 20))
             options = wide_plan();
         braid_schedule *schedule = plan_with(graph, &options);

@@ -3,6 +3,7 @@
 // stays as it was, and nothing is leaked (the sanitizer builds see that).
 #include "planner/plan_testing.h"
 #include "support/failing_memory.h"
+#include "support/wide_plan.h"
 
 // Bundles, accesses, hints, names and edges that make waits: every pass has something to do.
 static braid_graph *everything(void)
@@ -48,9 +49,11 @@ static void planning(void **state)
 {
     (void)state;
     braid_graph *graph = everything();
-    plan_until_it_works(graph, NULL);
-    plan_until_it_works(graph, &(braid_schedule_options){ .max_lanes = 3, .fixed_lanes = true });
-    plan_until_it_works(graph, &(braid_schedule_options){ .max_lanes = 3, .costs.wait_ns = 5 });
+    plan_until_it_works(graph, &(braid_schedule_options){ .costs = &free_costs });
+    plan_until_it_works(graph, &(braid_schedule_options){
+                                   .costs = &free_costs, .max_lanes = 3, .fixed_lanes = true });
+    plan_until_it_works(graph, &(braid_schedule_options){
+                                   .max_lanes = 3, .costs = &(braid_cost_model){ .wait_ns = 5 } });
     const braid_schedule_options all = wide_plan();
     plan_until_it_works(graph, &all);
 }
@@ -65,7 +68,8 @@ static void a_cycle(void **state)
     for (uint64_t nth = 1; status == BRAID_NO_MEMORY; nth++) {
         braid_schedule *schedule = NULL;
         failing_memory_arm(nth);
-        status = braid_schedule_create(graph, NULL, &schedule);
+        status = braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs },
+                                       &schedule);
         failing_memory_disarm();
         assert_null(schedule);
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 static void a_critical_path_is_a_heaviest_path(void **state)
 {
@@ -123,7 +124,9 @@ static void bad_questions_are_refused(void **state)
     check_fails(braid_schedule_explain(schedule, nodes, 1, line, 0), BRAID_INVALID_ARGUMENT,
                 "size is 0");
     braid_schedule *none = NULL;
-    check_fails(braid_schedule_create(NULL, NULL, &none), BRAID_INVALID_ARGUMENT, "graph is NULL");
+    check_fails(
+        braid_schedule_create(NULL, &(braid_schedule_options){ .costs = &free_costs }, &none),
+        BRAID_INVALID_ARGUMENT, "graph is NULL");
     assert_null(none);
     braid_schedule_destroy(NULL);
 }
@@ -135,7 +138,9 @@ static void times_beyond_64_bits_are_refused(void **state)
     new_node(graph, NULL, UINT64_MAX, NO_NODE, NO_NODE);
     new_node(graph, NULL, UINT64_MAX, NO_NODE, NO_NODE);
     braid_schedule *schedule = NULL;
-    check_fails(braid_schedule_create(graph, NULL, &schedule), BRAID_INVALID_ARGUMENT, "2^63");
+    check_fails(
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule),
+        BRAID_INVALID_ARGUMENT, "2^63");
     assert_null(schedule);
 }
 
@@ -160,9 +165,10 @@ static void a_queue_is_told_as_what_a_wait_costs(void **state)
     new_node(graph, "s", 10, NO_NODE, NO_NODE);
     braid_node a = new_node(graph, "a", 5, p, NO_NODE);
     braid_node b = new_node(graph, "b", 5, p, NO_NODE);
-    braid_schedule *schedule =
-        plan_with(graph, &(braid_schedule_options){
-                             .max_lanes = 8, .fixed_lanes = true, .costs = { .wait_ns = 100 } });
+    braid_schedule *schedule = plan_with(
+        graph, &(braid_schedule_options){ .max_lanes = 8,
+                                          .fixed_lanes = true,
+                                          .costs = &(braid_cost_model){ .wait_ns = 100 } });
     assert_int_equal(info_of(schedule).num_lanes, 2);
     assert_int_equal(num_serialised(schedule, a, b, BRAID_SERIALISED_BY_WAIT_COST, NULL), 1);
     assert_int_equal(info_of(schedule).num_serialisations, 1);
@@ -187,10 +193,11 @@ static void a_limit_of_concurrent_nodes_is_told(void **state)
     braid_graph *graph = new_graph();
     for (int i = 0; i < 6; i++)
         new_node(graph, NULL, 10, NO_NODE, NO_NODE);
-    braid_schedule_options options = { .max_lanes = 3, .fixed_lanes = true };
-    options.costs.max_concurrent = 1;
+    braid_cost_model costs = { 0 };
+    braid_schedule_options options = { .costs = &costs, .max_lanes = 3, .fixed_lanes = true };
+    costs.max_concurrent = 1;
     all_have_the_cause(graph, &options, BRAID_SERIALISED_BY_MAX_CONCURRENT);
-    options.costs.max_concurrent = 3; // the lanes are no more
+    costs.max_concurrent = 3; // the lanes are no more
     all_have_the_cause(graph, &options, BRAID_SERIALISED_BY_LANES);
 }
 

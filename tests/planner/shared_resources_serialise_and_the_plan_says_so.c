@@ -2,6 +2,7 @@
 // Loops that share a list through their preludes run one after the other, and the plan names the
 // resource; loops on distinct lists, or on parts of a buffer that do not overlap, are free.
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 struct loop {
     braid_node main, clear, generate, clear_ancestor, generate_ancestor;
@@ -154,7 +155,8 @@ static braid_status plan_two_buffers(const char *one, size_t one_bytes, const ch
         check_ok(braid_graph_add_empty(graph, &empty, NULL));
     }
     braid_schedule *schedule = NULL;
-    braid_status status = braid_schedule_create(graph, NULL, &schedule);
+    braid_status status =
+        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule);
     braid_schedule_destroy(schedule);
     destroy_now(graph);
     return status;

@@ -2,6 +2,7 @@
 // Plans of small graphs are as short as any, by another search: it tries each order of the nodes,
 // and each lane for each node.
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 enum { MOST_NODES = 10, MOST_LANES = 4 };
 
@@ -75,8 +76,9 @@ static uint64_t planned_ns(const struct small *small, uint32_t num_lanes)
             if (small->preds[i] >> j & 1)
                 new_edge(graph, nodes[j], nodes[i]);
     }
-    braid_schedule_options options = { .max_lanes = num_lanes, .fixed_lanes = true };
-    options.costs = small->model;
+    const braid_schedule_options options = { .costs = &small->model,
+                                             .max_lanes = num_lanes,
+                                             .fixed_lanes = true };
     uint64_t makespan_ns = plan_info(graph, options).makespan_ns;
     destroy_now(graph);
     return makespan_ns;

@@ -9,6 +9,7 @@
 #include "planner/corpus.h"
 #include "planner/minimum.h"
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 #define BRUTE_FORCE_NODES 400
 #define MOST_NODES_ON_ALL_LANES 10000
@@ -44,7 +45,9 @@ static void need_corpus(void)
 // Waits are free and the lane limit is as given.
 static braid_schedule *plan(const braid_graph *graph, uint32_t lanes)
 {
-    braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
+    braid_schedule_options options = { .costs = &free_costs,
+                                       .max_lanes = lanes,
+                                       .fixed_lanes = true };
     braid_schedule *schedule;
     check_ok(braid_schedule_create(graph, &options, &schedule));
     return schedule;
@@ -224,7 +227,8 @@ static void more_lanes_never_make_a_longer_plan(void **state)
             { .wait_ns = mean / 4, .root_ns = mean / 8, .node_ns = mean / 16 },
             { .wait_ns = mean / 4, .issue_ns = mean / 4, .issue_wait_ns = mean / 32 },
         };
-        const braid_schedule_options options = { .costs = models[i % 3], .fixed_lanes = i / 3 % 2 };
+        const braid_schedule_options options = { .costs = &models[i % 3],
+                                                 .fixed_lanes = i / 3 % 2 };
         num_longer += count_longer(graph, options);
         num_graphs++;
         braid_graph_destroy(graph);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 static void check_same_steps(const braid_schedule *a, const braid_schedule *b)
 {
@@ -32,7 +33,8 @@ static void planning_twice(void **state)
         struct random again = random;
         braid_graph *graph = random_graph(&random, 300, &num_nodes, from, to, &num_edges);
         braid_graph *other = random_graph(&again, 300, &num_nodes, from, to, &num_edges);
-        braid_schedule_options options = { .max_lanes = 1 + random_below(&random, 8) };
+        braid_schedule_options options = { .costs = &free_costs,
+                                           .max_lanes = 1 + random_below(&random, 8) };
         braid_schedule *a = plan_with(graph, &options), *b = plan_with(other, &options);
         check_same_steps(a, b);
         destroy_now(a);

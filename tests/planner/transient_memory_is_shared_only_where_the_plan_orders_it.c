@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "planner/plan_testing.h"
 #include "support/failing_memory.h"
+#include "support/wide_plan.h"
 
 // a writes x; b makes y of x; c makes z of y; d reads z: two are alive at once.
 static void a_chain_takes_two_buffers(void **state)
@@ -44,7 +45,8 @@ static void only_lanes_and_waits_let_buffers_share(void **state)
             new_user(graph, "read", x, BRAID_READ, NO_RESOURCE, 0);
         }
         braid_schedule *schedule =
-            plan_with(graph, &(braid_schedule_options){ .max_lanes = lanes, .fixed_lanes = true });
+            plan_with(graph, &(braid_schedule_options){
+                                 .costs = &free_costs, .max_lanes = lanes, .fixed_lanes = true });
         assert_int_equal(info_of(schedule).num_lanes, lanes);
         struct memory_plan plan = memory_of(schedule, graph);
         if (lanes == 2)
@@ -172,7 +174,8 @@ static void planted_faults_are_found(void **state)
     new_user(graph, "read y", y, BRAID_READ, NO_RESOURCE, 0);
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         braid_schedule *schedule =
-            plan_with(graph, &(braid_schedule_options){ .max_lanes = lanes, .fixed_lanes = true });
+            plan_with(graph, &(braid_schedule_options){
+                                 .costs = &free_costs, .max_lanes = lanes, .fixed_lanes = true });
         struct memory_plan plan = memory_of(schedule, graph);
         uint64_t kept = plan.offsets[y.index];
         if (lanes == 2) {

@@ -30,7 +30,7 @@ static braid_graph *kernels(uint32_t width, uint32_t length, bool cross, uint64_
 
 static uint32_t lanes_of(braid_graph *graph, braid_cost_model model)
 {
-    braid_schedule_options options = { .costs = model };
+    braid_schedule_options options = { .costs = &model };
     braid_schedule *schedule = plan_with(graph, &options);
     uint32_t num_lanes = info_of(schedule).num_lanes;
     destroy_now(schedule);
@@ -99,23 +99,26 @@ static void a_device_that_orders_lanes_itself_gets_a_lane_for_each_chain(void **
 {
     (void)state;
     braid_graph *graph = long_and_short_chains();
-    braid_schedule_options options = { .costs = { .node_ns = 500, .wait_ns = 800 } };
+    braid_schedule_options options = { .costs =
+                                           &(braid_cost_model){ .node_ns = 500, .wait_ns = 800 } };
+    braid_cost_model ordering = *options.costs;
+    options.costs = &ordering;
     assert_int_equal(plan_info(graph, options).num_lanes, 2);
-    options.costs.issue_ns = 160;
+    ordering.issue_ns = 160;
     assert_int_equal(plan_info(graph, options).num_lanes, 3);
     // A limit of the program's keeps the fewest. So does a host that queues each node.
     options.max_lanes = 8;
     assert_int_equal(plan_info(graph, options).num_lanes, 2);
     options.max_lanes = 0;
-    options.costs.host_issues = 1;
+    ordering.host_issues = 1;
     assert_int_equal(plan_info(graph, options).num_lanes, 2);
     // A lane that costs more than a thirty-second part of the frame is not taken.
-    options.costs.host_issues = 0;
-    options.costs.root_ns = 100000;
+    ordering.host_issues = 0;
+    ordering.root_ns = 100000;
     assert_int_equal(plan_info(graph, options).num_lanes, 2);
     // Launches take more than an eighth of the frame.
-    options.costs.root_ns = 0;
-    options.costs.issue_ns = 1000;
+    ordering.root_ns = 0;
+    ordering.issue_ns = 1000;
     assert_int_equal(plan_info(graph, options).num_lanes, 2);
 }
 

@@ -2,6 +2,7 @@
 // No plan waits where the graph and the lane orders say the same already.
 #include "planner/minimum.h"
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 static uint64_t waits_on(const braid_graph *graph, uint32_t lanes)
 {
@@ -19,12 +20,12 @@ static void random_graphs_match_brute_force(void **state)
     size_t num_edges;
     for (int trial = 0; trial < 400; trial++) {
         braid_graph *graph = random_graph(&random, 120, &num_nodes, from, to, &num_edges);
-        braid_schedule_options options = {
-            .max_lanes = 1 + random_below(&random, 9),
-            .fixed_lanes = true,
-        };
+        braid_cost_model costs = { 0 };
+        braid_schedule_options options = { .costs = &costs,
+                                           .max_lanes = 1 + random_below(&random, 9),
+                                           .fixed_lanes = true };
         if (random_chance(&random, 30))
-            options.costs = (braid_cost_model){ .node_ns = 2, .wait_ns = 30, .max_concurrent = 3 };
+            costs = (braid_cost_model){ .node_ns = 2, .wait_ns = 30, .max_concurrent = 3 };
         braid_schedule *schedule = plan_with(graph, &options);
         assert_int_equal(info_of(schedule).num_waits,
                          minimum_waits(schedule, num_nodes, from, to, num_edges));

@@ -4,6 +4,7 @@
 #include "islands/plan_divide.h"
 #include "plan/plan_times.h"
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 // As one island, in which calls that wait take so much of their lane.
 static braid_schedule *plan_inside(const braid_graph *graph, braid_schedule_options options,
@@ -16,7 +17,10 @@ static braid_schedule *plan_inside(const braid_graph *graph, braid_schedule_opti
         fits[i].is_empty = true;
     const struct plan_inside inside = { .fits = fits,
                                         .room = { .groups = 1, .wait_busy_ns = wait_busy_ns } };
-    check_ok(braid_schedule_create_inside(graph, &options, &inside, &schedule));
+    const struct plan_options plan = { .max_lanes = options.max_lanes,
+                                       .fixed_lanes = options.fixed_lanes,
+                                       .costs = *options.costs };
+    check_ok(braid_schedule_create_inside(graph, &plan, &inside, &schedule));
     check_ok(braid_schedule_verify(schedule, graph));
     free(fits);
     return schedule;
@@ -49,7 +53,7 @@ static void a_wait_that_is_long_over_takes_its_time(void **state)
     const braid_schedule_options options = {
         .max_lanes = 2,
         .fixed_lanes = true,
-        .costs = { .node_ns = 5, .wait_ns = 20 },
+        .costs = &(braid_cost_model){ .node_ns = 5, .wait_ns = 20 },
     };
     braid_schedule *schedule = plan_inside(graph, options, 30);
     assert_int_equal(info_of(schedule).num_lanes, 2);
@@ -71,8 +75,9 @@ static void lanes_are_fewer_where_waits_keep_them_busy(void **state)
         new_node(graph, "short", 10,
                  i ? braid_graph_get_node(graph, random_below(&random, i)) : NO_NODE,
                  i > 4 ? braid_graph_get_node(graph, i - 4) : NO_NODE);
-    const braid_schedule_options options = { .max_lanes = 4,
-                                             .costs = { .node_ns = 5, .wait_ns = 5 } };
+    const braid_schedule_options options = {
+        .max_lanes = 4, .costs = &(braid_cost_model){ .node_ns = 5, .wait_ns = 5 }
+    };
     assert_true(info_inside(graph, options, 0).num_lanes > 1);
     assert_int_equal(info_inside(graph, options, 250).num_lanes, 1);
 }
@@ -87,12 +92,13 @@ static void every_plan_counts_it(void **state)
         size_t num_edges;
         braid_graph *graph = random_graph(&random, 60, &num, from, to, &num_edges);
         braid_schedule_options options = wide_plan();
+        const braid_cost_model costs = { .node_ns = 2, .wait_ns = 9 };
         if (trial % 2)
             options = (braid_schedule_options){ .max_lanes = 4 };
-        options.costs = (braid_cost_model){ .node_ns = 2, .wait_ns = 9 };
+        options.costs = &costs;
         braid_schedule *schedule = plan_inside(graph, options, 40);
         uint64_t makespan_ns = schedule->info.makespan_ns;
-        check_ok(braid_plan_find_times(schedule, &options.costs, 40));
+        check_ok(braid_plan_find_times(schedule, &costs, 40));
         assert_int_equal(schedule->info.makespan_ns, makespan_ns);
         braid_schedule_destroy(schedule);
         destroy_now(graph);
@@ -112,7 +118,7 @@ static void more_lanes_never_give_a_longer_plan(void **state)
         for (uint32_t lanes = 1; lanes <= 4; lanes++) {
             const braid_schedule_options options = {
                 .max_lanes = lanes,
-                .costs = { .node_ns = 2, .wait_ns = 9 },
+                .costs = &(braid_cost_model){ .node_ns = 2, .wait_ns = 9 },
             };
             uint64_t makespan = info_inside(graph, options, 40).makespan_ns;
             assert_true(makespan <= before);

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "planner/plan_testing.h"
+#include "support/wide_plan.h"
 
 // The shape of sparse_mpm, on the model of CUDA streams: kernels of 2 to 3 us, and 3.5 us a launch.
 static void a_host_that_starts_nodes_slowly_gets_one_lane(void **state)
@@ -18,7 +19,8 @@ static void a_host_that_starts_nodes_slowly_gets_one_lane(void **state)
                                      .host_issues = 1,
                                      .issue_ns = 3500,
                                      .issue_wait_ns = 1000 };
-    braid_schedule_options options = { .costs = model };
+    braid_cost_model costs = model;
+    braid_schedule_options options = { .costs = &costs };
     braid_schedule *schedule = plan_with(graph, &options);
     braid_schedule_info info = info_of(schedule);
     assert_int_equal(info.num_lanes, 1);
@@ -30,10 +32,10 @@ static void a_host_that_starts_nodes_slowly_gets_one_lane(void **state)
     assert_string_equal(text, "limited by launch cost: starting 441 nodes and 0 waits one after "
                               "another takes 1.05 times as long as running them");
     // By the formula for devices that start nodes, lanes would gain a fifth.
-    options.costs.host_issues = 0;
+    costs.host_issues = 0;
     assert_true(plan_info(graph, options).num_lanes > 1);
     // Longer kernels: the host is no longer in their way.
-    options.costs.host_issues = 1;
+    costs.host_issues = 1;
     for (uint32_t i = 0; i < 441; i++)
         check_ok(braid_graph_set_cost(graph, braid_graph_get_node(graph, i), 20000));
     info = plan_info(graph, options);
@@ -55,7 +57,9 @@ static void check_limit(const braid_graph *graph, const braid_schedule_options *
 static void what_limits_a_frame_is_told(void **state)
 {
     (void)state;
-    const braid_schedule_options two = { .max_lanes = 2, .fixed_lanes = true };
+    const braid_schedule_options two = { .costs = &free_costs,
+                                         .max_lanes = 2,
+                                         .fixed_lanes = true };
     braid_graph *graph = new_graph();
     check_limit(graph, &two, BRAID_LIMITED_BY_NOTHING, "limited by nothing: there are no nodes");
     graph = chains(1, 10, 100);

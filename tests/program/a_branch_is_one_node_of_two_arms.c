@@ -8,6 +8,7 @@
 #include "graph/regions.h"
 #include "program/change_programs.h"
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 static uint32_t word;
 
@@ -50,7 +51,8 @@ static int set_up(void **state)
     world.second[2] = add_call(world.graph, "t", y, z);
     check_ok(braid_graph_end(world.graph));
     world.behind = add_call(world.graph, "behind", y, x);
-    check_ok(braid_schedule_create(world.graph, NULL, &world.schedule));
+    check_ok(braid_schedule_create(world.graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &world.schedule));
     check_ok(braid_schedule_verify(world.schedule, world.graph));
     *state = &world;
     return 0;

@@ -247,7 +247,8 @@ static void check_one(braid_device *device, struct random *random, bool has_vers
     struct random_frames frames = make_frames(random, has_versions);
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
                                          .frames_in_flight = frames.num_slots,
-                                         .plan = { .max_lanes = 4, .fixed_lanes = true } };
+                                         .max_lanes = 4,
+                                         .fixed_lanes = true };
     braid_exec *exec = NULL;
     check_ok(braid_exec_create(device, frames.graph, &options, &exec));
     assert_false(exec->info.whole_frames);

@@ -12,6 +12,7 @@
 #include "graph/regions.h"
 #include "program/change_programs.h"
 #include "support/check.h"
+#include "support/wide_plan.h"
 #include "verify/verify_program.h"
 
 enum { MOST_CALLS = 64, NUM_FRAMES = 20 };
@@ -88,7 +89,9 @@ static braid_graph *make_graph(bool nested)
 static braid_schedule *plan(const braid_graph *graph)
 {
     braid_schedule *schedule;
-    const braid_schedule_options options = { .max_lanes = 3, .fixed_lanes = true };
+    const braid_schedule_options options = { .costs = &free_costs,
+                                             .max_lanes = 3,
+                                             .fixed_lanes = true };
     check_ok(braid_schedule_create(graph, &options, &schedule));
     check_ok(braid_schedule_verify(schedule, graph));
     return schedule;
@@ -303,7 +306,9 @@ static void drawings_nest(void **state)
 
 static uint64_t planned_ns(const braid_graph *graph, uint64_t iteration_ns)
 {
-    const braid_schedule_options options = { .max_lanes = 4, .costs.iteration_ns = iteration_ns };
+    const braid_schedule_options options = {
+        .max_lanes = 4, .costs = &(braid_cost_model){ .iteration_ns = iteration_ns }
+    };
     braid_schedule *schedule;
     braid_schedule_info info;
     check_ok(braid_schedule_create(graph, &options, &schedule));

@@ -40,7 +40,8 @@ static braid_exec *make_exec(braid_device *device, const braid_graph *graph)
 {
     braid_exec *exec = NULL;
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
-                                         .plan = { .max_lanes = 4, .fixed_lanes = true } };
+                                         .max_lanes = 4,
+                                         .fixed_lanes = true };
     check_ok(braid_exec_create(device, graph, &options, &exec));
     return exec;
 }

@@ -8,6 +8,7 @@
 
 #include "graph/regions.h"
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 static uint32_t left;
 
@@ -94,9 +95,11 @@ static void a_plan_made_anew_knows_loops(void **state)
     braid_device *device = open_cpu();
     braid_schedule *schedule, *again;
     braid_schedule_info info;
-    check_ok(braid_schedule_create(nodes.graph, NULL, &schedule));
+    check_ok(braid_schedule_create(nodes.graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &schedule));
     check_ok(braid_graph_set_cost(nodes.graph, nodes.less, 5000));
-    check_ok(braid_schedule_create(nodes.graph, NULL, &again));
+    check_ok(braid_schedule_create(nodes.graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &again));
     check_ok(braid_schedule_verify(again, nodes.graph));
     braid_schedule_get_info(schedule, &info);
     assert_int_equal(info.makespan_ns, 1000 + 40 * 1000 + 1000);
@@ -134,7 +137,8 @@ static void orders_inside_and_across_are_explained(void **state)
     (void)state;
     struct nodes nodes = make_graph();
     braid_schedule *schedule;
-    check_ok(braid_schedule_create(nodes.graph, NULL, &schedule));
+    check_ok(braid_schedule_create(nodes.graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &schedule));
     check_explained(schedule, nodes.less, nodes.loop, "less is in the loop until 0");
     check_explained(schedule, nodes.behind, nodes.less, "ordered");
     check_explained(schedule, nodes.less, nodes.start, "ordered by data in left");

@@ -63,7 +63,8 @@ static braid_status make_exec(braid_device *device, uint32_t num_versions, uint3
     }
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
                                          .frames_in_flight = num_frames,
-                                         .plan = wide_plan() };
+                                         .max_lanes = BRAID_ALL_LANES,
+                                         .fixed_lanes = true };
     braid_status status = braid_exec_create(device, graph, &options, &exec);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);

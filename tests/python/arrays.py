@@ -51,9 +51,9 @@ def test_views_of_foreign_arrays_are_parts_of_their_memory(kind):
     graph = braid.Graph()
     graph.host(print, name="left", writes=make(np.s_[:4]))
     graph.host(print, name="right", writes=make(np.s_[4:]))
-    assert graph.plan(max_lanes=4, fixed_lanes=True).info.num_lanes == 2
+    assert graph.plan(costs=braid.CostModel(), max_lanes=4, fixed_lanes=True).info.num_lanes == 2
     graph.host(print, name="both", updates=make(np.s_[2:6]))
-    assert graph.plan(max_lanes=4, fixed_lanes=True).info.num_waits == 1
+    assert graph.plan(costs=braid.CostModel(), max_lanes=4, fixed_lanes=True).info.num_waits == 1
 
 
 class OfUnknownElements(Tensor):
@@ -280,7 +280,7 @@ def test_what_looks_like_an_address_of_a_buffer(device, store):
     assert y[0] == x.ctypes.data and x[1] == 5
     graph.kernel(store, 1, [x.ctypes.data, 5], writes=y, name="bare")
     with pytest.raises(braid.InvalidArgumentError, match="'bare': argument 0 is an address in buffer 'array 0'"):
-        graph.plan()
+        graph.plan(costs=braid.CostModel())
 
 
 def test_arrays_of_one_element_and_read_only_arrays_are_arguments(device, scale):

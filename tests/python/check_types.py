@@ -10,7 +10,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 MISTAKES = [
     ("a misspelt option", 'braid.Graph().empty(read=3)'),
-    ("an option of plans that does not exist", 'braid.Graph().plan(policy="best")'),
+    ("an option of plans that does not exist", 'braid.Graph().plan(costs=braid.CostModel(), policy="best")'),
     ("a number for a node", 'braid.Graph().edge(1, 2)'),
     ("a frame count in words", 'braid.Exec(braid.Device(), braid.Graph()).run("twice")'),
     ("an option of execs that does not exist", 'braid.Exec(braid.Device(), braid.Graph(), when_full="panics")'),

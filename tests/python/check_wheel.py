@@ -27,7 +27,7 @@ graph = braid.Graph()
 graph.fill(x, 2.0)
 graph.host(lambda: np.sqrt(x, out=x), updates=x)
 braid.Exec(braid.Device("cpu"), graph).run()
-print(braid.__version__, round(float(x.sum()), 3), graph.plan().info.num_lanes)
+print(braid.__version__, round(float(x.sum()), 3), graph.plan(costs=braid.CostModel()).info.num_lanes)
 """
 
 

@@ -111,7 +111,7 @@ def test_backends_say_why_they_are_missing():
 def test_a_plan_says_what_limits_it():
     graph = braid.Graph()
     first = graph.empty(cost_ns=1000)
-    plan = graph.plan()
+    plan = graph.plan(costs=braid.CostModel())
     assert plan.info.limit == "critical_path" and plan.placement(first).island is None
     assert "critical path" in plan.explain() and "island" in plan.explain(first)
     assert braid.Device("cpu", cache="off").backend == "cpu"

@@ -17,7 +17,7 @@ def test_nodes_run_where_they_say(device, store):
         places = group.places()
         assert list(places.speeds) == [1000, 1000] and places.links[0, 1].is_direct
         assert device.members == (device,) and list(device.places().speeds) == [1000]
-        schedule = graph.plan(places=places)
+        schedule = graph.plan(costs=braid.CostModel(), places=places)
         assert [schedule.placement(node).place for node in (first, second)] == [0, 1]
         frame = braid.Exec(group, graph)
         with pytest.raises(braid.InvalidArgumentError, match="is a group: give a member"):

@@ -53,7 +53,7 @@ def expected(rounds):
 @pytest.mark.parametrize("how", [{"mode": "streams"}, {"mode": "graph", "islands": "never"}, {"islands": "whole"}], ids=str)
 def test_one_graph_mixes_kernels_of_several_compilers(gpu, how):
     graph, memories = make_graph(gpu, rounds=3)
-    assert graph.plan(max_lanes=4, fixed_lanes=True).info.num_lanes > 1
+    assert graph.plan(costs=braid.CostModel(), max_lanes=4, fixed_lanes=True).info.num_lanes > 1
     try:
         frame = braid.Exec(gpu, graph, **how)
     except braid.UnsupportedError as error:

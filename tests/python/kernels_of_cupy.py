@@ -33,7 +33,7 @@ def test_raw_kernels_are_compiled_with_their_options():
     for _ in range(3):
         graph.kernel(kernel, 4, [x], updates=x)
     assert len({use.kernel for use in graph._kept.kernels.values()}) == 1  # one module
-    assert graph.plan().info.num_lanes == 1
+    assert graph.plan(costs=braid.CostModel()).info.num_lanes == 1
 
 
 def test_of_what_cupy_compiles_by_itself_the_function_is_taken():

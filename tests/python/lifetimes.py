@@ -24,7 +24,7 @@ def make(store):
     things["graph"].host(lambda: None, reads=target)
     things["exec"] = braid.Exec(things["device"], things["graph"])
     things["schedule"] = things["exec"].schedule
-    things["plan"] = things["graph"].plan()
+    things["plan"] = things["graph"].plan(costs=braid.CostModel())
     things["stream"] = things["device"].stream()
     things["exec"].launch(things["stream"])
     return things, weakref.ref(target)
@@ -168,7 +168,7 @@ def test_a_program_may_exit_while_frames_run():
     assert said == "left\n"
 
 
-@pytest.mark.parametrize("loop", ["frame.run()", "frame.launch(); frame.wait()", "graph.fill(x, 1.0)", "graph.plan().svg()",
+@pytest.mark.parametrize("loop", ["frame.run()", "frame.launch(); frame.wait()", "graph.fill(x, 1.0)", "graph.plan(costs=braid.CostModel()).svg()",
                                   "braid.Exec(device, graph).run()", "stream.fill(x, 1.0); stream.wait()",
                                   "memory.copy_from(b'1' * 16)", "device.event().record(stream)"])
 def test_a_program_may_exit_while_a_daemon_thread_calls(loop):
@@ -266,7 +266,7 @@ def test_nothing_of_c_is_copied(device, copied):
     """The copy would let go of it, too."""
     graph = braid.Graph()
     node = graph.host(lambda: None)
-    things = [device, graph, braid.Exec(device, graph), graph.plan(), device.stream(), device.event(), device.allocate(16)]
+    things = [device, graph, braid.Exec(device, graph), graph.plan(costs=braid.CostModel()), device.stream(), device.event(), device.allocate(16)]
     for thing in things:
         with pytest.raises(TypeError, match=f"braid.{type(thing).__name__} cannot be copied or pickled"):
             copied(thing)

@@ -60,7 +60,7 @@ LINES = [
     ("braid.Exec(w.device, w.g, frames_in_flight=17)", "17 frames in flight, and 16 are the most"),
     ("braid.audit(w.g, w.device)", r"audit\(device, graph\), and not audit\(Graph, Device\)"),
     ("braid.tune(w.g, w.device)", r"tune\(device, graph\), and not tune\(Graph, Device\)"),
-    ("w.g.plan(max_lanes=1).explain(w.node, w.stranger)", "is not in this schedule"),
+    ("w.g.plan(costs=braid.CostModel(), max_lanes=1).explain(w.node, w.stranger)", "is not in this schedule"),
     ("w.frame.set_arg(w.node, 3, 1)", "'add_scaled' has 3 arguments, and no argument 3"),
     ("w.frame.set_arg(w.call, 0, 1)", "node 'call' is no kernel"),
     ("w.frame.set_arg(w.node, 2, None)", "argument 2 of kernel 'add_scaled' is None"),
@@ -69,7 +69,7 @@ LINES = [
     ("w.frame.launch('fast')", "'fast' is no stream"),
     ("w.frame.launch(1234)", "."),
     ("braid.Exec(w.device, w.g, mode='fast')", "mode 'fast' does not exist"),
-    ("braid.Exec(w.device, w.g, w.g.plan(), max_lanes=2)", "a schedule or options"),
+    ("braid.Exec(w.device, w.g, w.g.plan(costs=braid.CostModel()), max_lanes=2)", "a schedule or options"),
     ("braid.Device('abacus')", "abacus"),
     ("braid.Device('cpu', ordinal=7)", "7"),
     ("braid.Kernel('')", "no name"),
@@ -101,7 +101,7 @@ def test_options_that_do_not_exist_are_type_errors(device):
     with pytest.raises(TypeError, match="read: no such option of nodes; there are name, reads"):
         graph.empty(read=3)
     with pytest.raises(TypeError, match="'lanes' is no option of plans"):
-        graph.plan(lanes=3)
+        graph.plan(costs=braid.CostModel(), lanes=3)
     with pytest.raises(TypeError, match="'frame' is no option of execs: there are .*mode, .*frames"):
         braid.Exec(device, graph, frame=2)
 
@@ -129,4 +129,4 @@ def test_two_arrays_that_share_memory_unknown_to_us_are_refused():
     graph.host(print, name="a", writes=np.frombuffer(data, "uint8", 32))
     graph.host(print, name="b", writes=np.frombuffer(data, "uint8", 32, 16))
     with pytest.raises(braid.InvalidArgumentError, match="array 0.*array 1|array 1.*array 0"):
-        graph.plan()
+        graph.plan(costs=braid.CostModel())

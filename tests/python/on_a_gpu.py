@@ -55,7 +55,7 @@ def cupy_arrays_and_raw_kernels(device):
         graph = braid.Graph()
         for half in (a[:NUM], a[NUM:]):  # parts of one array: free of each other
             graph.kernel(raw, args=[half, b, np.float32(2), np.int32(NUM)], updates=half, reads=b, **GRID)
-        assert graph.plan(max_lanes=4, fixed_lanes=True).info.num_lanes == 2
+        assert graph.plan(costs=braid.CostModel(), max_lanes=4, fixed_lanes=True).info.num_lanes == 2
         frame = braid.Exec(device, graph)
         stream = cupy.cuda.Stream(non_blocking=True)
         with stream:
@@ -75,7 +75,7 @@ def torch_tensors_and_streams(device):
     factor = graph.parameter("factor", 1, np.float32)
     for half in (slice(None, NUM // 2), slice(NUM // 2, None)):
         graph.kernel(kernel, NUM // 512, [y[half], x[half], factor, NUM // 2], block=256, updates=y[half], reads=x[half])
-    assert graph.plan(max_lanes=4, fixed_lanes=True).info.num_lanes == 2
+    assert graph.plan(costs=braid.CostModel(), max_lanes=4, fixed_lanes=True).info.num_lanes == 2
     frame = braid.Exec(device, graph)
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):

@@ -40,7 +40,7 @@ def test_nodes_that_no_output_needs_are_left_out(device):
     draw = graph.host(lambda: ran.append("draw"), writes=image)
     count = graph.host(lambda: ran.append("count"), name="count", reads=image, writes=counts)
     graph.output(image)
-    schedule = graph.plan()
+    schedule = graph.plan(costs=braid.CostModel())
     schedule.verify()
     assert schedule.info.num_left_out == 1 and schedule.info.num_nodes == 2
     assert schedule.placement(count).lane is None and schedule.placement(draw).lane == 0
@@ -49,7 +49,7 @@ def test_nodes_that_no_output_needs_are_left_out(device):
     braid.Exec(device, graph, schedule).run(2)
     assert ran == ["draw", "draw"]
     graph.output(graph.buffer(counts), image[:4])
-    assert graph.plan().info.num_left_out == 0
+    assert graph.plan(costs=braid.CostModel()).info.num_left_out == 0
     with pytest.raises(braid.InvalidArgumentError, match="transient"):
         graph.output(graph.transient("t", 8))
 
@@ -60,7 +60,7 @@ def test_parts_of_an_array_run_at_once_and_the_whole_waits_for_both(device):
     left, right = [graph.host(call, writes=part) for call, part in zip(meet(0, 1), (whole[:4], whole[4:]))]
     total = []
     last = graph.host(lambda: total.append(whole.sum()), reads=whole)
-    schedule = graph.plan(max_lanes=2, fixed_lanes=True)
+    schedule = graph.plan(costs=braid.CostModel(), max_lanes=2, fixed_lanes=True)
     schedule.verify()
     braid.Exec(device, graph, schedule).run()
     assert total == [0.0]
@@ -76,9 +76,9 @@ def test_views_of_an_array_conflict_with_it(view):
     graph.buffer(whole, "numbers")
     first = graph.host(lambda: None, name="first", writes=whole[view])
     second = graph.host(lambda: None, name="second", reads=whole)
-    text = graph.plan().explain(first, second)
+    text = graph.plan(costs=braid.CostModel()).explain(first, second)
     assert "numbers" in text or "first" in text, text
-    assert graph.plan(max_lanes=4, fixed_lanes=True).info.num_lanes == 1
+    assert graph.plan(costs=braid.CostModel(), max_lanes=4, fixed_lanes=True).info.num_lanes == 1
 
 
 def test_accumulating_nodes_are_free_among_each_other(device):
@@ -94,7 +94,7 @@ def test_reading_and_writing_is_an_update():
     graph = braid.Graph()
     graph.host(lambda: None, name="a", reads=x, writes=x)
     graph.host(lambda: None, name="b", updates=x)
-    assert graph.plan(max_lanes=4, fixed_lanes=True).info.num_lanes == 1
+    assert graph.plan(costs=braid.CostModel(), max_lanes=4, fixed_lanes=True).info.num_lanes == 1
 
 
 def test_preludes_epilogues_and_edges(device):
@@ -119,7 +119,7 @@ def test_a_cycle_is_named():
     graph.edge(hen, egg)
     graph.edge(egg, hen)
     with pytest.raises(braid.CycleError, match="hen.*egg|egg.*hen"):
-        graph.plan()
+        graph.plan(costs=braid.CostModel())
 
 
 def test_a_launch_follows_its_stream(device):
@@ -143,18 +143,18 @@ def test_graphs_are_planned_for_several_devices(store):
     middle = graph.transient("middle", 8000)
     graph.kernel(store, 1, [middle, 1], writes=middle, name="begin", place=0, cost_ns=1000)
     end = graph.kernel(store, 1, [middle, 2], updates=[middle, far], name="end", place=1, cost_ns=1000)
-    plan = graph.plan(places=braid.Places(2, braid.Link(latency_ns=100, bytes_per_us=1000), {(1, 0): braid.Link(5)}))
+    plan = graph.plan(costs=braid.CostModel(), places=braid.Places(2, braid.Link(latency_ns=100, bytes_per_us=1000), {(1, 0): braid.Link(5)}))
     assert plan.placement(end).place == 1 and plan.info.num_places == 2 and plan.info.one_place_ns == 0
     copies = plan.copies
     assert {(copy.resource, copy.source, copy.to, copy.nbytes) for copy in copies} >= {("middle", 0, 1, 8000)}
     assert {copy.index for copy in copies} <= {node.index for lane in plan.lanes for node in lane}
     assert plan.critical_path and copies[0].name in plan.dot() and plan.svg()
     assert len(plan.to_dict()["tasks"]) == 2
-    assert graph.plan().info.num_copies == 0
+    assert graph.plan(costs=braid.CostModel()).info.num_copies == 0
     for bad in ({"places": braid.Places(2, links={(0, 2): braid.Link()})},
                 {"places": braid.Places(65)}):
         with pytest.raises(braid.InvalidArgumentError):
-            graph.plan(**bad)
+            graph.plan(costs=braid.CostModel(), **bad)
     for place in (-1, 64, "nowhere"):
         with pytest.raises(braid.InvalidArgumentError):
             graph.set_home(far, place)
@@ -170,7 +170,7 @@ def test_an_argument_may_say_what_the_kernel_does_to_it(device, add_scaled):
     first = graph.kernel(add_scaled, 8, [braid.inout(y), braid.read(own), 2])
     second = graph.kernel(add_scaled, 8, [braid.inout(z), braid.read(y), 3], reads=x, excludes=cell, name="second")
     free = graph.kernel(add_scaled, 8, [braid.inout(x[:4]), braid.read(x[4:]), 0], excludes=cell)
-    plan = graph.plan()
+    plan = graph.plan(costs=braid.CostModel())
     assert plan.explain(fill, first).startswith("ordered by data in own")
     assert plan.explain(first, second).startswith("ordered by data in array 0")
     assert plan.explain(second, free).startswith("serialised by array 1")

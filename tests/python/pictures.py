@@ -36,19 +36,19 @@ def test_a_plan_is_plain_data(graph):
 
 
 def test_one_lane_says_what_it_serialises(graph):
-    found = graph.plan(max_lanes=1).serialisations
+    found = graph.plan(costs=braid.CostModel(), max_lanes=1).serialisations
     assert {(one.first.name, one.second.name) for one in found} == {("left", "right")}
     assert found[0].cause == "lanes"
 
 
 def test_a_plan_follows_measured_costs(graph):
-    plan = graph.plan()
+    plan = graph.plan(costs=braid.CostModel())
     graph.set_cost(graph.nodes[3], 500)
-    assert graph.plan().info.makespan_ns == plan.info.makespan_ns + 490
+    assert graph.plan(costs=braid.CostModel()).info.makespan_ns == plan.info.makespan_ns + 490
 
 
 def test_a_notebook_shows_the_plan(graph, device):
-    for shown in (graph, graph.plan(), braid.Exec(device, graph)):
+    for shown in (graph, graph.plan(costs=braid.CostModel()), braid.Exec(device, graph)):
         picture = xml.fromstring(shown._repr_svg_())
         assert picture.tag.endswith("svg")
         text = " ".join(picture.itertext())
@@ -101,7 +101,7 @@ def test_timings_and_tuning_are_tables_and_an_exec_reports(graph, device):
 
 
 def test_measured_times_are_drawn_and_traced(graph):
-    plan = graph.plan()
+    plan = graph.plan(costs=braid.CostModel())
     times = [(i * 10, i * 10 + 5) for i in range(8)]
     assert "two frames" in plan.svg("two frames", times)
     assert {event["ph"] for event in json.loads(plan.chrome_trace("t", times))["traceEvents"]} >= {"X"}
@@ -110,7 +110,7 @@ def test_measured_times_are_drawn_and_traced(graph):
 
 
 def test_json_is_as_the_tool_writes_it(graph):
-    plan = json.loads(graph.plan(max_lanes=2).json())
+    plan = json.loads(graph.plan(costs=braid.CostModel(), max_lanes=2).json())
     assert (plan["kind"], plan["format"], plan["cost_unit"]) == ("plan", 2, "ns")
     ends = {task["id"]: task for task in plan["tasks"]}
     for before, after in plan["waits"]:
@@ -123,9 +123,9 @@ def test_nodes_of_one_name_have_ids_of_their_own():
     graph = braid.Graph()
     graph.empty(name="x")
     graph.empty(name="x")
-    assert sorted(task["id"] for task in graph.plan().to_dict()["tasks"]) == ["x#0", "x#1"]
+    assert sorted(task["id"] for task in graph.plan(costs=braid.CostModel()).to_dict()["tasks"]) == ["x#0", "x#1"]
 
 
 def test_dot(graph):
     assert "digraph" in graph.dot() and "source" in graph.dot()
-    assert "cluster" in graph.plan(max_lanes=2).dot()
+    assert "cluster" in graph.plan(costs=braid.CostModel(), max_lanes=2).dot()

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gpu/beside_captures.h"
+#include "support/wide_plan.h"
 
 static braid_ranks *ranks;
 static braid_communicator *hosts;
@@ -204,7 +205,8 @@ static void test_a_schedule_of_the_program_is_refused(void **state)
 {
     struct job *job = *state;
     braid_schedule *schedule;
-    check_ok(braid_schedule_create(job->graph, NULL, &schedule));
+    check_ok(braid_schedule_create(job->graph, &(braid_schedule_options){ .costs = &free_costs },
+                                   &schedule));
     check_fails(braid_exec_create(device, job->graph, &(braid_exec_options){ .schedule = schedule },
                                   &job->exec),
                 BRAID_UNSUPPORTED, "schedule");
@@ -216,8 +218,7 @@ static void test_lanes_that_would_wait_for_each_other_are_planned_again(void **s
 {
     struct job *job = *state;
     braid_resource buffers[2];
-    const braid_exec_options options = { .mode = mode,
-                                         .plan = { .max_lanes = 1, .fixed_lanes = true } };
+    const braid_exec_options options = { .mode = mode, .max_lanes = 1, .fixed_lanes = true };
     if (!getenv("BRAID_TEST_STANDIN_NCCL"))
         skip_because("communicators that are at work at once ask more of a device than Braid does");
     struct memory a = add_memory(job, "a", COUNT, 1, &buffers[0]);

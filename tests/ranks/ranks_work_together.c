@@ -125,16 +125,20 @@ static void test_lanes_that_would_wait_for_each_other_are_planned_again(void **s
 {
     struct job *job = *state;
     double answer[1] = { 0 }, computed[1] = { 0 };
-    const braid_exec_options one_lane = { .plan = { .max_lanes = 1, .fixed_lanes = true } };
+    const braid_schedule_options one_lane = { .device = job->device,
+                                              .max_lanes = 1,
+                                              .fixed_lanes = true };
     braid_exec_options given = { 0 };
     braid_schedule *schedule;
     add_dialogue(job, answer, computed);
-    check_ok(braid_schedule_create(job->graph, &one_lane.plan, &schedule));
+    check_ok(braid_schedule_create(job->graph, &one_lane, &schedule));
     given.schedule = schedule;
     check_fails(braid_exec_create(job->device, job->graph, &given, &job->exec), BRAID_CYCLE,
                 "by the lanes of their schedules ranks wait for each other");
     braid_schedule_destroy(schedule);
-    check_ok(braid_exec_create(job->device, job->graph, &one_lane, &job->exec));
+    check_ok(braid_exec_create(job->device, job->graph,
+                               &(braid_exec_options){ .max_lanes = 1, .fixed_lanes = true },
+                               &job->exec));
     check_ok(braid_exec_launch(job->exec, NULL));
     check_ok(braid_exec_wait(job->exec));
     if (rank < 2)

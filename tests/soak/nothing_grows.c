@@ -176,7 +176,8 @@ static void make_frame(struct frame *frame, braid_exec_mode mode, uint32_t depth
     check_ok(braid_graph_create(&graph));
     add_mesh(frame, graph);
     const braid_exec_options exec = { .mode = mode,
-                                      .plan = { .max_lanes = 3, .fixed_lanes = true },
+                                      .max_lanes = 3,
+                                      .fixed_lanes = true,
                                       .frames_in_flight = depth,
                                       .on_frame_end = count_end,
                                       .on_frame_end_user = &frame->num_ended };

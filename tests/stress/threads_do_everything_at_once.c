@@ -165,10 +165,11 @@ static void use_cell(struct worker *worker, braid_device *device, uint32_t *cell
     braid_schedule *schedule = NULL;
     braid_stream *stream = NULL;
     braid_exec_options options = { .mode = (braid_exec_mode)random_below(&worker->random, 3),
-                                   .plan.max_lanes = random_below(&worker->random, 4) };
+                                   .max_lanes = random_below(&worker->random, 4) };
     bool made = worked(braid_graph_create(&graph)) && build(worker, graph, cell, num_nodes);
     if (made && random_chance(&worker->random, 50)) {
-        made = worked(braid_schedule_create(graph, &options.plan, &schedule)) &&
+        const braid_schedule_options plan = { .device = device, .max_lanes = options.max_lanes };
+        made = worked(braid_schedule_create(graph, &plan, &schedule)) &&
                worked(braid_schedule_verify(schedule, graph));
         options.schedule = schedule;
     }

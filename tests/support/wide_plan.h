@@ -6,9 +6,14 @@
 
 #include <braid/schedule.h>
 
+// Waits and launches are free.
+static const braid_cost_model free_costs;
+
 static inline braid_schedule_options wide_plan(void)
 {
-    return (braid_schedule_options){ .max_lanes = BRAID_ALL_LANES, .fixed_lanes = true };
+    return (braid_schedule_options){ .costs = &free_costs,
+                                     .max_lanes = BRAID_ALL_LANES,
+                                     .fixed_lanes = true };
 }
 
 #endif

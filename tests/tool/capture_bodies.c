@@ -180,7 +180,7 @@ uint64_t capture_bodies(const char *backend, braid_exec_mode mode, bool is_race,
     const braid_device_options on = { .backend = backend, .cache = "off" };
     const braid_exec_options options = { .capture = true,
                                          .mode = mode,
-                                         .plan.max_lanes = is_race ? 1 : 0 };
+                                         .max_lanes = is_race ? 1 : 0 };
     struct bodies bodies = { .graph = NULL };
     braid_device *device;
     braid_exec *exec;

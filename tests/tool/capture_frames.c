@@ -203,7 +203,7 @@ uint64_t capture_frame(const char *backend, bool is_race, const char *path)
 {
     struct making making = { .device = NULL };
     const braid_device_options on = { .backend = backend, .cache = "off" };
-    const braid_exec_options options = { .capture = true, .plan.max_lanes = is_race ? 1 : 0 };
+    const braid_exec_options options = { .capture = true, .max_lanes = is_race ? 1 : 0 };
     const uint64_t bytes = sizeof(float) * FRAME_NUM;
     bool is_cpu = strcmp(backend, "cpu") == 0;
     check_ok(braid_device_open(&on, &making.device));

@@ -18,6 +18,7 @@
 #include "graph/regions.h"
 #include "support/check.h"
 #include "support/failing_memory.h"
+#include "support/wide_plan.h"
 
 enum { num_lists = 4 }; // that a file may have
 
@@ -38,7 +39,9 @@ static uint64_t length_of(const braid_graph *graph)
 {
     braid_schedule *schedule;
     check_ok(braid_schedule_create(
-        graph, &(braid_schedule_options){ .max_lanes = 1, .fixed_lanes = true }, &schedule));
+        graph,
+        &(braid_schedule_options){ .costs = &free_costs, .max_lanes = 1, .fixed_lanes = true },
+        &schedule));
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
     braid_schedule_destroy(schedule);

@@ -20,7 +20,8 @@ enum exit_status graph_costs_read(const braid_graph *graph, uint64_t default_cos
 {
     const braid_schedule_options options = { .max_lanes = 1,
                                              .fixed_lanes = true,
-                                             .costs = { .default_cost_ns = default_cost_ns } };
+                                             .costs = &(braid_cost_model){ .default_cost_ns =
+                                                                               default_cost_ns } };
     braid_schedule *schedule;
     if (braid_schedule_create(graph, &options, &schedule) != BRAID_OK)
         return fail_in_library();

@@ -46,6 +46,7 @@ static const char help[] =
 struct plan_arguments {
     const char *path, *costs, *drawing, *timeline, *trace, *json;
     braid_schedule_options options;
+    braid_cost_model ordering; // in units of the file
     struct place_arguments places;
     struct dot_limits limits;
     bool is_table;
@@ -60,11 +61,9 @@ static enum exit_status be_verbose(char *text, void *place)
 
 static const struct argument known_options[] = {
     ARGUMENT_READ("lanes", struct plan_arguments, options, argument_read_lanes),
-    ARGUMENT_NUMBER("sync-cost", struct plan_arguments, options.costs.wait_ns, 0,
-                    ARGUMENT_MOST_COST),
-    ARGUMENT_NUMBER("start-cost", struct plan_arguments, options.costs.node_ns, 0,
-                    ARGUMENT_MOST_COST),
-    ARGUMENT_NUMBER("call-cost", struct plan_arguments, options.costs.island_call_ns, 1,
+    ARGUMENT_NUMBER("sync-cost", struct plan_arguments, ordering.wait_ns, 0, ARGUMENT_MOST_COST),
+    ARGUMENT_NUMBER("start-cost", struct plan_arguments, ordering.node_ns, 0, ARGUMENT_MOST_COST),
+    ARGUMENT_NUMBER("call-cost", struct plan_arguments, ordering.island_call_ns, 1,
                     ARGUMENT_MOST_COST),
     ARGUMENT_TEXT("costs", struct plan_arguments, costs),
     PLACES_ARGUMENTS(struct plan_arguments, places),
@@ -184,11 +183,14 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
         braid_graph_destroy(graph);
         return status;
     }
+    const braid_cost_model ordering = {
+        .wait_ns = arguments->ordering.wait_ns * file->unit_ns,
+        .node_ns = arguments->ordering.node_ns * file->unit_ns,
+        .island_call_ns = arguments->ordering.island_call_ns * file->unit_ns,
+        .default_cost_ns = file->unit_ns,
+    };
     braid_schedule_options options = arguments->options;
-    options.costs.wait_ns *= file->unit_ns;
-    options.costs.node_ns *= file->unit_ns;
-    options.costs.island_call_ns *= file->unit_ns;
-    options.costs.default_cost_ns = file->unit_ns;
+    options.costs = &ordering;
     progress_show("planning", 0, 0);
     uint64_t start = clock_now_ns();
     braid_status planned = braid_schedule_create(graph, &options, &schedule);

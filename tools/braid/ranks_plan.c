@@ -256,7 +256,7 @@ static enum exit_status plan_graph(struct ranks_plan *plan, const uint32_t *node
         // Receives are planned for lanes of their own as well.
         .max_lanes = is_free ? BRAID_ALL_LANES : num_workers + 2,
         .fixed_lanes = is_free,
-        .costs = { .max_concurrent = num_workers },
+        .costs = &(braid_cost_model){ .max_concurrent = num_workers },
     };
     braid_schedule *schedule;
     if (braid_schedule_create(graph, &options, &schedule) != BRAID_OK)

@@ -85,7 +85,7 @@ static enum exit_status enable(const struct replay_device *device, uint32_t node
 static enum exit_status make_exec(struct replay_device *device)
 {
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
-                                         .plan.max_lanes = 1,
+                                         .max_lanes = 1,
                                          .no_rewriting = true };
     enum exit_status status = replay_graph_create(&device->replay, &device->graph);
     if (status != EXIT_DONE)
@@ -144,7 +144,7 @@ enum exit_status replay_device_run(const struct replay_device *device, uint32_t 
 enum exit_status replay_device_run_planned(const struct replay_device *device, uint32_t num_lanes)
 {
     struct replay_graph replay = device->replay;
-    const braid_exec_options options = { .plan.max_lanes = num_lanes };
+    const braid_exec_options options = { .max_lanes = num_lanes };
     braid_graph *graph = NULL;
     braid_exec *exec = NULL;
     replay.is_planned = true;

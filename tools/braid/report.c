@@ -27,14 +27,14 @@ static const char help[] =
 struct report_arguments {
     const char *path, *page;
     braid_schedule_options options;
+    uint64_t wait; // a wait's cost, in units of the file
     struct dot_limits limits;
 };
 
 static const struct argument known_options[] = {
     ARGUMENT_TEXT("out", struct report_arguments, page),
     ARGUMENT_READ("lanes", struct report_arguments, options, argument_read_lanes),
-    ARGUMENT_NUMBER("sync-cost", struct report_arguments, options.costs.wait_ns, 0,
-                    (uint64_t)1 << 30),
+    ARGUMENT_NUMBER("sync-cost", struct report_arguments, wait, 0, (uint64_t)1 << 30),
     DOT_LIMITS_ARGUMENT(struct report_arguments, limits),
     { .name = NULL },
 };
@@ -47,8 +47,9 @@ static enum exit_status report_file(const struct report_arguments *arguments,
     if (status != EXIT_DONE)
         return status;
     braid_schedule *schedule = NULL;
-    report.options.costs.wait_ns *= file->unit_ns;
-    report.options.costs.default_cost_ns = file->unit_ns;
+    const braid_cost_model ordering = { .wait_ns = arguments->wait * file->unit_ns,
+                                        .default_cost_ns = file->unit_ns };
+    report.options.costs = &ordering;
     progress_show("planning", 0, 0);
     braid_status planned = braid_schedule_create(report.graph, &report.options, &schedule);
     if (planned == BRAID_OK)

@@ -61,7 +61,8 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
     if (status != EXIT_DONE)
         return status;
     braid_exec_options options = { .mode = arguments->mode,
-                                   .plan = arguments->plan,
+                                   .max_lanes = arguments->plan.max_lanes,
+                                   .fixed_lanes = arguments->plan.fixed_lanes,
                                    .frames_kept = arguments->is_profiled || arguments->costs
                                                       ? KEPT_FRAMES
                                                       : 0 };
@@ -74,7 +75,9 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
             return status;
         }
     }
-    run->plan = options.plan;
+    run->plan = (braid_schedule_options){ .max_lanes = options.max_lanes,
+                                          .fixed_lanes = options.fixed_lanes,
+                                          .ignore_costs = options.ignore_costs };
     progress_show("planning", 0, 0);
     braid_status created = run->group
                                ? braid_exec_create(run->group, run->graph, &options, &run->exec)

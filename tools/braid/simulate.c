@@ -119,9 +119,9 @@ static enum exit_status plan_all(const struct simulation *simulation, const stru
         braid_schedule_options options = { .max_lanes = simulation->lanes[i],
                                            .fixed_lanes = true,
                                            .places = &simulation->places.model,
-                                           .costs = { .default_cost_ns = file->unit_ns,
-                                                      .wait_ns =
-                                                          simulation->sync_cost * file->unit_ns } };
+                                           .costs = &(braid_cost_model){
+                                               .default_cost_ns = file->unit_ns,
+                                               .wait_ns = simulation->sync_cost * file->unit_ns } };
         braid_schedule *schedule;
         progress_show("planning", i, simulation->num_lanes);
         braid_status status = braid_schedule_create(graph, &options, &schedule);

@@ -56,9 +56,9 @@ static enum exit_status read_word(const char *path, const char *field, const str
 static json_t *way_to_json(const braid_exec_options *way)
 {
     return json_pack("{s:s, s:I, s:b, s:b, s:b, s:s}", "mode", name_value(modes, (int)way->mode),
-                     "max_lanes", (json_int_t)way->plan.max_lanes, "fixed_lanes",
-                     way->plan.fixed_lanes, "ignore_costs", way->plan.ignore_costs, "early_start",
-                     !way->no_early_start, "islands", name_value(islands, (int)way->islands));
+                     "max_lanes", (json_int_t)way->max_lanes, "fixed_lanes", way->fixed_lanes,
+                     "ignore_costs", way->ignore_costs, "early_start", !way->no_early_start,
+                     "islands", name_value(islands, (int)way->islands));
 }
 
 enum exit_status way_file_write(const char *path, const braid_device *device,
@@ -161,7 +161,9 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
         return status;
     *out_way = (braid_exec_options){
         .mode = (braid_exec_mode)mode,
-        .plan = { .max_lanes = (uint32_t)lanes, .fixed_lanes = fixed, .ignore_costs = blind },
+        .max_lanes = (uint32_t)lanes,
+        .fixed_lanes = fixed,
+        .ignore_costs = blind,
         .no_early_start = !early,
         .islands = (braid_islands)island,
     };

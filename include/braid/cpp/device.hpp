@@ -116,10 +116,11 @@ template <class Errors> class basic_device
         braid_device_get_info(get(), &info);
         return info;
     }
-    braid_cost_model cost_model(braid_exec_mode mode = BRAID_MODE_AUTO) const
+    // Null for a group. It lives as long as the device.
+    const braid_cost_model *cost_model(braid_exec_mode mode = BRAID_MODE_AUTO) const
     {
-        const braid_cost_model *costs = info().costs;
-        return costs ? costs[mode] : braid_cost_model();
+        const braid_cost_model *const *costs = info().costs;
+        return costs ? costs[mode] : nullptr;
     }
     // More than memory can hold is BRAID_INVALID_ARGUMENT.
     template <class T>

@@ -21,7 +21,7 @@ template <class Errors> class basic_schedule
 
   public:
     static result<basic_schedule> plan(const braid_graph *graph,
-                                       const braid_schedule_options &options = {})
+                                       const braid_schedule_options &options)
     {
         braid_schedule *schedule = nullptr;
         braid_status status = braid_schedule_create(graph, &options, &schedule);

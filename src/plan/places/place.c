@@ -471,10 +471,10 @@ static void drop_inner_edges(const braid_graph *graph, braid_graph *units)
     units->edges.num = num;
 }
 
-static braid_status find_costs(const braid_graph *graph, const braid_schedule_options *options,
+static braid_status find_costs(const braid_graph *graph, const struct plan_options *options,
                                braid_graph *units)
 {
-    braid_schedule_options alone = *options;
+    struct plan_options alone = *options;
     alone.places = NULL;
     braid_schedule *schedule = NULL;
     braid_status status = braid_schedule_create_plain(graph, &alone, &schedule);
@@ -489,7 +489,7 @@ static braid_status find_costs(const braid_graph *graph, const braid_schedule_op
 // Makes a graph of the same nodes. Each loop or branch of the root is a bundle in it, with all
 // nodes inside, and has their expected time. NULL: the graph has none, and serves itself. Errors:
 // those of braid_schedule_create.
-static braid_status create_units(const braid_graph *graph, const braid_schedule_options *options,
+static braid_status create_units(const braid_graph *graph, const struct plan_options *options,
                                  braid_graph **out_units)
 {
     braid_graph *units = NULL;
@@ -513,7 +513,7 @@ static braid_status create_units(const braid_graph *graph, const braid_schedule_
 
 struct placing {
     const braid_graph *graph;
-    const braid_schedule_options *options;
+    const struct plan_options *options;
     braid_graph *units;
     struct plan_graph *plan;
     struct place_task task;
@@ -610,7 +610,7 @@ static braid_status begin(struct placing *placing)
     return placing->place_of ? BRAID_OK : braid_error_no_memory("the places of a plan");
 }
 
-braid_status braid_graph_place(const braid_graph *graph, const braid_schedule_options *options,
+braid_status braid_graph_place(const braid_graph *graph, const struct plan_options *options,
                                struct placed **out_placed)
 {
     struct placing placing = { .graph = graph, .options = options };

@@ -17,7 +17,7 @@
 // the device that it names, or on one that its memory allows. By the options the frame is shortest:
 // never longer than on one device alone, if that is allowed. Errors: those of
 // braid_schedule_create.
-braid_status braid_graph_place(const braid_graph *graph, const braid_schedule_options *options,
+braid_status braid_graph_place(const braid_graph *graph, const struct plan_options *options,
                                struct placed **out_placed);
 
 // The access of a unit to segments.
@@ -49,7 +49,7 @@ struct place_task {
 // Errors: those of place_find_allowed, BRAID_INVALID_ARGUMENT (times beyond 64 bits).
 braid_status braid_place_task_create(const braid_graph *graph, const braid_graph *units,
                                      const struct plan_graph *plan,
-                                     const braid_schedule_options *options,
+                                     const struct plan_options *options,
                                      struct place_task *out_task);
 void braid_place_task_finish(struct place_task *task);
 

@@ -331,7 +331,7 @@ static braid_status fill(struct place_task *task, const struct graph_segments *s
 }
 
 static braid_status find_costs(struct place_task *task, const braid_graph *units,
-                               const braid_schedule_options *options)
+                               const struct plan_options *options)
 {
     struct plan_costs costs;
     braid_status status = braid_plan_costs_create(task->plan, units, options, NULL, &costs);
@@ -353,7 +353,7 @@ void braid_place_task_finish(struct place_task *task)
 
 braid_status braid_place_task_create(const braid_graph *graph, const braid_graph *units,
                                      const struct plan_graph *plan,
-                                     const braid_schedule_options *options,
+                                     const struct plan_options *options,
                                      struct place_task *out_task)
 {
     struct place_task task = { .plan = plan,

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Structs of programs whose headers are older or newer than the library: their sizes differ.
+#ifndef BRAID_BASE_SIZED_H
+#define BRAID_BASE_SIZED_H
+
+#include <stddef.h>
+
+#include <braid/status.h>
+
+// Copies a struct of `from_size` bytes of the program into one of the library. Fields that the
+// program does not know become zero. NULL is a struct of zeros. The fields that the library does
+// not know must be zero. `what` names the function and the struct: "braid_exec_create: options".
+// Errors: BRAID_UNSUPPORTED (such a field is not zero), BRAID_INVALID_ARGUMENT (0 bytes).
+braid_status braid_sized_take(const char *what, const void *from, size_t from_size, void *to,
+                              size_t to_size);
+
+// The same for the description of a node, which begins with its braid_node_options of
+// `node_size` bytes: these may grow apart from the rest. `from` is not NULL.
+braid_status braid_sized_take_node(const char *what, const void *from, size_t from_size,
+                                   size_t node_size, void *to, size_t to_size);
+
+// Checks a struct that stays the program's, and whose fields the library reads later. NULL is none.
+// Errors: as braid_sized_take; BRAID_UNSUPPORTED (it is smaller than the library's).
+braid_status braid_sized_check(const char *what, const void *from, size_t from_size,
+                               size_t own_size);
+
+// Copies a struct of the library into one of `to_size` bytes of the program. Fields that the
+// library does not know become zero. NULL is left alone.
+void braid_sized_give(const void *from, size_t from_size, void *to, size_t to_size);
+
+#endif
