@@ -162,7 +162,7 @@ static braid_status check_model(const braid_exec *exec, const braid_place_model 
     uint32_t num = model ? model->num_places : 0;
     if (num <= exec->places.num)
         return BRAID_OK;
-    return braid_error_invalid("braid_exec_create: places has %u places, there %s %u", num,
+    return braid_error_invalid("braid_exec_create: options.places has %u places, there %s %u", num,
                                exec->places.num == 1 ? "is" : "are", exec->places.num);
 }
 

@@ -229,7 +229,7 @@ static void what_several_devices_do_not_have_is_refused(void **state)
     const braid_place_model more = { .num_places = field->test->num_places + 1 };
     const braid_exec_options wide = { .mode = field->test->mode, .places = &more };
     assert_null(make_pair(field, &wide, &status));
-    check_fails(status, BRAID_INVALID_ARGUMENT, "plan.places has");
+    check_fails(status, BRAID_INVALID_ARGUMENT, "options.places has");
     braid_graph *graph;
     braid_schedule *schedule;
     braid_exec *exec;
