@@ -36,6 +36,15 @@ MESON_PROJECT = """project('outside', 'c', default_options: ['default_library={k
 executable('outside', 'outside.c', dependencies: dependency('braid', version: '>=0.1'),
   install: false)
 """
+# All examples in C and C++, by their own files of Meson, beside the installed package.
+EXAMPLES_PROJECT = """project('examples', 'c', 'cpp', default_options: ['c_std=c11', 'werror=true'])
+cc = meson.get_compiler('c')
+braid_addons = ['report', 'tune']
+braid_warnings = ['-Wall', '-Wextra', '-D_GNU_SOURCE']
+braid_dep = dependency('braid')
+braid_ranks_dep = dependency('braid_ranks')
+subdir('examples')
+"""
 RANKS_PROGRAM = """#include <braid/braid.h>
 #include <stdio.h>
 
@@ -210,6 +219,24 @@ def example_by_cmake(trial):
     check_first_plan(trial, os.path.join(folder, "first_plan"))
 
 
+def examples_by_meson(trial):
+    folder = os.path.join(trial.top, "examples")
+    shutil.copytree(os.path.join(trial.source, "examples"), os.path.join(folder, "examples"))
+    for name, text in (("meson.build", EXAMPLES_PROJECT), ("meson_options.txt", "option('examples', type: 'feature')\n")):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    trial.run("meson", "setup", "build", folder=folder, PKG_CONFIG_LIBDIR=os.path.dirname(trial.find("braid.pc")),
+              PKG_CONFIG_SYSROOT_DIR=trial.stage)
+    trial.run("ninja", "-C", "build", folder=folder)
+    built = json.loads(trial.run("meson", "introspect", "--targets", os.path.join(folder, "build")))
+    programs = [one["filename"][0] for one in built if one["type"] == "executable"]
+    assert len(programs) >= 20, programs
+    library_path = os.path.dirname(trial.find("libbraid.a"))
+    for name in ("first_graph", "lambdas"):
+        program = os.path.join(folder, "build", "examples", name)
+        trial.run(program, BRAID_BACKENDS="cpu", LD_LIBRARY_PATH=library_path)
+
+
 def cmake_refuses_other_versions(trial):
     if not shutil.which("cmake"):
         raise Skip("cmake is not installed")
@@ -321,6 +348,7 @@ def only_the_library_is_installed(trial):
 CASES = [
     ("a program links by pkg-config", by_pkg_config),
     ("a static program links by pkg-config", statically_by_pkg_config),
+    ("the examples in C and C++ build", examples_by_meson),
     ("CMake finds the shared library", lambda t: by_cmake(t, "any", "", "braid::braid", True)),
     ("CMake finds the static library when asked for it",
      lambda t: by_cmake(t, "static", "COMPONENTS static", "braid::braid", False)),
