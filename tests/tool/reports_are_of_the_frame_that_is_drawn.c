@@ -42,7 +42,9 @@ static char *write_page(const char *graph, uint32_t num_lanes, const braid_inter
     fclose(stream);
     assert_int_equal(dot_file_read_text(text, &(struct dot_limits){ 0 }, &file), EXIT_DONE);
     struct report report = { .file = &file,
-                             .options = { .max_lanes = num_lanes, .fixed_lanes = true },
+                             .options = { .costs = &(braid_cost_model){ 0 },
+                                          .max_lanes = num_lanes,
+                                          .fixed_lanes = true },
                              .measured = measured,
                              .measured_ns = median_ns };
     assert_int_equal(task_graph_create(&file, task_graph_add_to_plan, NULL, &report.graph),
