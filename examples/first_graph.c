@@ -23,13 +23,6 @@ static const char source[] =
 
 static const braid_kernel add = { .name = "add", .cpu = add_on_cpu, .source = source };
 
-static int *allocate(braid_device *device)
-{
-    void *memory;
-    CHECK(braid_memory_allocate(device, BRAID_MEMORY_HOST, NUM * sizeof(int), &memory));
-    return memory;
-}
-
 // BRAID_OUT and BRAID_IN hand over the address of a buffer, and declare the access to it.
 static void add_sum(braid_graph *graph, const char *name, braid_resource to, braid_resource a,
                     braid_resource b)
@@ -46,18 +39,18 @@ int main(int argc, char **argv)
     braid_device *device;
     braid_graph *graph;
     braid_exec *exec;
-    int *arrays[4]; // in, left = in + in, right = in + in, sum = left + right
+    int in[NUM], last;
+    void *arrays[4]; // in, left = in + in, right = in + in, sum = left + right
     braid_resource buffers[4];
     check_arguments(argc, argv, 1, "[PICTURE]");
     CHECK(braid_device_open(NULL, &device)); // the best one here
     CHECK(braid_graph_create(&graph));
     static const char *const names[] = { "in", "left", "right", "sum" };
-    for (int i = 0; i < 4; i++) {
-        arrays[i] = allocate(device);
-        CHECK(braid_graph_add_buffer(graph, names[i], arrays[i], NUM * sizeof(int), &buffers[i]));
-    }
     for (int i = 0; i < NUM; i++)
-        arrays[0][i] = i;
+        in[i] = i;
+    for (int i = 0; i < 4; i++)
+        CHECK(braid_graph_add_device_buffer(graph, device, names[i], i == 0 ? in : NULL, sizeof(in),
+                                            &arrays[i], &buffers[i]));
     add_sum(graph, "left", buffers[1], buffers[0], buffers[0]);
     add_sum(graph, "right", buffers[2], buffers[0], buffers[0]);
     add_sum(graph, "sum", buffers[3], buffers[1], buffers[2]);
@@ -66,8 +59,9 @@ int main(int argc, char **argv)
     write_picture(braid_exec_get_schedule(exec), argc > 1 ? argv[1] : NULL);
     for (int frame = 0; frame < 100; frame++)
         CHECK(braid_exec_launch(exec, NULL)); // replays; does not wait
-    CHECK(braid_exec_wait(exec));
-    int last = arrays[3][NUM - 1];
+    braid_stream *stream = braid_device_get_default_stream(device);
+    CHECK(braid_stream_copy(stream, &last, (int *)arrays[3] + NUM - 1, sizeof(last)));
+    CHECK(braid_stream_wait(stream));
     printf("%d + %d and as much again is %d\n", NUM - 1, NUM - 1, last);
 
     braid_exec_destroy(exec);

@@ -45,8 +45,8 @@ static inline braid_arg braid_resource_address(const braid_resource *resource)
 }
 
 // An argument of a kernel node, the address of a resource, that is also an access:
-// BRAID_ARGS(BRAID_IN(x), BRAID_OUT(y), BRAID_ARG(dt)). The node reads it, writes it, or both.
-// `resource` is a variable, which is read during the call.
+// BRAID_ARGS(BRAID_IN(x), BRAID_OUT(y), BRAID_ARG(dt)). `resource` is a variable, which is read
+// during the call.
 #define BRAID_IN(resource) braid_resource_argument(&(resource), BRAID_READ)
 #define BRAID_OUT(resource) braid_resource_argument(&(resource), BRAID_WRITE)
 #define BRAID_INOUT(resource) braid_resource_argument(&(resource), BRAID_READ_WRITE)
@@ -187,7 +187,13 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_buffer(braid_graph *grap
                                                                const void *address, uint64_t bytes,
                                                                braid_resource *out_resource);
 
-// Names a part of a buffer, in bytes: an access through out_range touches those bytes only. Ranges
+// Declares a buffer in new memory of a device, with a copy of `content` unless that is NULL. The
+// call waits for the copy. The program frees *out_memory by braid_memory_free.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_device_buffer(
+    braid_graph *graph, braid_device *device, const char *name, const void *content, uint64_t bytes,
+    void **out_memory, braid_resource *out_resource);
+
+// Names a part of a buffer: an access through out_range touches those bytes only. Ranges
 // conflict where they overlap each other or the whole buffer. `buffer` is no range, and contains
 // the part.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_range(braid_graph *graph,
@@ -232,7 +238,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_home(braid_graph *graph,
                                                              braid_resource resource,
                                                              uint32_t place);
 
-// Declares a named resource without bytes: a list, an allocator, RNG state.
+// Declares a named resource without bytes.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *graph,
                                                                  const char *name,
                                                                  braid_resource *out_resource);

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from braid._device import Device
+    from braid._memories import Memory
     from braid._schedule import Schedule
 
 
@@ -59,6 +60,21 @@ class Graph(Communications):
         if name is not None and known is not None:
             raise refuse(f"buffer '{name}': the memory of this array is declared already, as '{known.name}'")
         return Resource(self, self._declared(span, name))
+
+    def device_buffer(self, device: Device, content: Any, name: Optional[str] = None) -> Memory:
+        """Allocates memory of a device, copies an array there, and declares the memory as a buffer. Nodes take it
+        like an array."""
+        from braid._memories import Memory
+
+        name = name or f"array {len(self._wholes)}"
+        span = whole_array(content, f"the content of buffer '{name}'")
+        memory, out = ffi.new("void **"), ffi.new("braid_resource *")
+        with device._owner as pointer:
+            check(lib.braid_graph_add_device_buffer(self._pointer, pointer, name.encode(),
+                                                    ffi.cast("void *", span.address), span.nbytes, memory, out))
+        made = Memory._made(device, memory[0], span.nbytes)
+        self._note_buffer(describe(made), name, out)
+        return made
 
     def range(self, buffer: Resource, offset: int, nbytes: int) -> Resource:
         """A part of a buffer: an access through it touches those bytes only."""
@@ -193,6 +209,10 @@ class Graph(Communications):
         out = ffi.new("braid_resource *")
         check(lib.braid_graph_add_buffer(self._pointer, name.encode(), ffi.cast("void *", begin),
                                          end - begin, out))
+        return self._note_buffer(span, name, out)
+
+    def _note_buffer(self, span: Span, name: str, out: Any) -> Declared:
+        begin, end = span.whole_begin, span.whole_end
         is_all = (span.begin, span.end) == (begin, end)
         whole = Declared(name, (out.index, out.graph), span, begin, end, copied=span.copied if is_all else "")
         self._wholes[begin, end] = whole

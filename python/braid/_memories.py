@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class Memory(Owned):
-    """Memory of a device, or host memory that it reaches. Made by Device.allocate. Nodes and kernels take
-    it like an array; on a GPU it has __cuda_array_interface__, else it is read and written by view()."""
+    """Memory of a device, or host memory that it reaches. Made by Device.allocate and Graph.device_buffer. Nodes
+    and kernels take it like an array; on a GPU it has __cuda_array_interface__, else it is read and written by view()."""
 
     def __init__(self, device: Device, nbytes: int, *, host: bool):
         kind = lib.BRAID_MEMORY_HOST if host else lib.BRAID_MEMORY_DEVICE
@@ -25,14 +25,21 @@ class Memory(Owned):
         with device._owner as pointer:
             check(lib.braid_memory_allocate(pointer, kind, nbytes, out))
 
+        self._hold(device, out[0], nbytes, host)
+
+    @classmethod
+    def _made(cls, device: Device, pointer: Any, nbytes: int) -> Memory:
+        """Of a device's own memory that C has allocated for the program."""
+        memory = cls.__new__(cls)
+        memory._hold(device, pointer, nbytes, False)
+        return memory
+
+    def _hold(self, device: Device, pointer: Any, nbytes: int, host: bool) -> None:
         def free(memory: Any, device: Owner = device._owner) -> None:
             lib.braid_memory_free(device.pointer_for_children, memory)
 
-        self._hold(device._owner, nbytes, device.backend != "cpu" and not host,
-                   Owner("memory", out[0], free, parent=device._owner))
-
-    def _hold(self, device: Owner, nbytes: int, on_gpu: bool, owner: Owner) -> None:
-        self._device, self.nbytes, self._on_gpu, self._owner = device, nbytes, on_gpu, owner
+        self._device, self.nbytes, self._on_gpu = device._owner, nbytes, device.backend != "cpu" and not host
+        self._owner = Owner("memory", pointer, free, parent=device._owner)
 
     @property
     def address(self) -> int:

@@ -64,11 +64,16 @@ static void devices_refuse_null(void **state)
 {
     struct objects *all = *state;
     void *memory;
+    braid_resource resource;
     refuses(braid_backend_get_info(NULL, &(braid_backend_info){ 0 }), "name");
     refuses(braid_backend_get_info("cpu", NULL), "out_info");
     refuses(braid_device_open(NULL, NULL), "out_device");
     refuses(braid_memory_allocate(NULL, BRAID_MEMORY_HOST, 1, &memory), "device");
     refuses(braid_memory_allocate(all->device, BRAID_MEMORY_HOST, 1, NULL), "out_memory");
+    refuses(braid_graph_add_device_buffer(NULL, all->device, "new", NULL, 1, &memory, &resource),
+            "graph");
+    refuses(braid_graph_add_device_buffer(all->graph, NULL, "new", NULL, 1, &memory, &resource),
+            "device");
     braid_memory_free(NULL, &memory);
     braid_memory_free(all->device, NULL);
     braid_device_close(NULL);

@@ -83,6 +83,19 @@ static void count_host_call(void *user)
     ++*(int *)user;
 }
 
+static void make_buffer(struct world *world)
+{
+    braid_device *device = world->frame.device;
+    braid_graph *graph = NULL;
+    braid_resource resource;
+    void *memory = NULL;
+    if (note(world, braid_graph_create(&graph)))
+        note(world, braid_graph_add_device_buffer(graph, device, "in", world->in, sizeof(world->in),
+                                                  &memory, &resource));
+    braid_memory_free(device, memory);
+    braid_graph_destroy(graph);
+}
+
 static void use_events(struct world *world)
 {
     braid_device *device = world->frame.device;
@@ -382,6 +395,7 @@ void life_live(struct life *life)
     world.in[0] = 3;
     world.in[1] = 9;
     fill_and_copy(&world);
+    make_buffer(&world);
     use_events(&world);
     run_execs(&world);
     leave_work_in_flight(&world);

@@ -129,6 +129,28 @@ def test_kernels_say_how_they_are_compiled(gpu):
         braid.Kernel("k", source="", options="-DN=4")
 
 
+@pytest.mark.parametrize("where", ["cpu", "gpu"])
+def test_a_copy_of_an_array_becomes_a_buffer(where, request):
+    device = request.getfixturevalue("device" if where == "cpu" else "gpu")
+    graph, source, back = braid.Graph(), np.arange(4), np.zeros(4, int)
+    memory = graph.device_buffer(device, source, "numbers")
+    source[:] = 7
+    assert memory.nbytes == 32 and graph.buffer(memory).name == "numbers"
+    node = graph.copy(back, memory)
+    with braid.Exec(device, graph) as frame:
+        frame.run()
+    assert back.tolist() == [0, 1, 2, 3] and node.index == 0
+    assert graph.resource("next")._handle[0] == 2  # behind the buffer and the target of the copy
+    with pytest.raises(braid.InvalidArgumentError, match="buffer 'none': its size is 0 bytes"):
+        graph.device_buffer(device, source[:0], "none")
+    with pytest.raises(braid.InvalidArgumentError, match="the content of buffer 'gaps' is a numpy.ndarray whose"):
+        graph.device_buffer(device, source[::2], "gaps")
+    with pytest.raises(braid.InvalidArgumentError, match="is a group"):
+        graph.device_buffer(braid.Device.open_group([device]), source, "group")
+    del frame, graph
+    memory.close()
+
+
 def test_copies_reach_the_device_and_come_back(gpu):
     memory, source, back = gpu.allocate(32), np.arange(4), np.zeros(4, int)
     with pytest.raises(braid.InvalidArgumentError, match="copy_to"):

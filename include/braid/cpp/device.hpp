@@ -77,6 +77,37 @@ template <class T> class basic_memory
     std::size_t size_ = 0;
 };
 
+// Memory of a device that a graph has as a buffer.
+template <class T> struct device_memory {
+    basic_memory<T> memory;
+    typed_resource<T> resource;
+};
+
+namespace detail
+{
+// More than there are become too many for any graph.
+template <class T> std::uint64_t bytes_of(std::uint64_t num_elements)
+{
+    static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
+                  "elements are plain values");
+    return num_elements > UINT64_MAX / sizeof(T) ? UINT64_MAX : num_elements * sizeof(T);
+}
+
+template <class Errors, class T>
+typename Errors::template result<device_memory<T>>
+make_buffer(braid_graph *graph, braid_device *device, const char *name, const void *content,
+            std::size_t size)
+{
+    void *memory = nullptr;
+    typed_resource<T> resource = {};
+    braid_status status = braid_graph_add_device_buffer(graph, device, name, content,
+                                                        bytes_of<T>(size), &memory, &resource);
+    return Errors::template from<device_memory<T>>(status, [&] {
+        return device_memory<T>{ { device, static_cast<T *>(memory), size }, resource };
+    });
+}
+} // namespace detail
+
 template <class Errors> class basic_device
 {
     template <class T> using result = typename Errors::template result<T>;

@@ -4,6 +4,7 @@
 #define BRAID_CPP_GRAPH_HPP
 
 #include <braid/costs.h>
+#include <braid/cpp/device.hpp>
 #include <braid/cpp/kernel.hpp>
 #include <braid/cpp/ranks.hpp>
 #include <braid/cpp/region.hpp>
@@ -64,6 +65,21 @@ template <class Errors> class basic_graph
     template <class Container,
               class = std::enable_if_t<!detail::shares_elements_v<std::decay_t<Container>>>>
     void buffer(const char *name, const Container &&elements) = delete;
+    // With a copy of the elements, or not initialised.
+    template <class Container, class = decltype(std::data(std::declval<const Container &>()))>
+    auto device_buffer(braid_device *device, const char *name, const Container &elements)
+    {
+        using element = std::remove_cv_t<
+            std::remove_all_extents_t<std::remove_reference_t<decltype(*std::data(elements))>>>;
+        return detail::make_buffer<Errors, element>(get(), device, name, std::data(elements),
+                                                    sizeof(*std::data(elements)) / sizeof(element) *
+                                                        std::size(elements));
+    }
+    template <class T>
+    result<device_memory<T>> device_buffer(braid_device *device, const char *name, std::size_t size)
+    {
+        return detail::make_buffer<Errors, T>(get(), device, name, nullptr, size);
+    }
     template <class Resource, class = detail::if_resource<Resource>>
     result<Resource> range(const Resource &whole, std::uint64_t offset, std::uint64_t bytes)
     {
@@ -75,8 +91,7 @@ template <class Errors> class basic_graph
         braid_resource resource = {};
         return made(braid_graph_add_resource(get(), name, &resource), resource);
     }
-    // Memory that execs have: an argument of kernels that take a pointer, an end of copies and
-    // fills, the user of calls.
+    // Memory that execs have, as an argument, an end of copies and fills, or the user of calls.
     result<braid_resource> transient(const char *name, std::uint64_t bytes,
                                      std::uint64_t alignment = 0)
     {
@@ -103,18 +118,18 @@ template <class Errors> class basic_graph
                                         std::uint64_t alignment = 0)
     {
         typed_resource<T> resource = {};
-        return made(
-            braid_graph_add_transient(get(), name, bytes_of<T>(num_elements), alignment, &resource),
-            resource);
+        return made(braid_graph_add_transient(get(), name, detail::bytes_of<T>(num_elements),
+                                              alignment, &resource),
+                    resource);
     }
     template <class T>
     result<typed_resource<T>> scratch(const char *name, std::uint64_t num_elements,
                                       std::uint64_t alignment = 0)
     {
         typed_resource<T> resource = {};
-        return made(
-            braid_graph_add_scratch(get(), name, bytes_of<T>(num_elements), alignment, &resource),
-            resource);
+        return made(braid_graph_add_scratch(get(), name, detail::bytes_of<T>(num_elements),
+                                            alignment, &resource),
+                    resource);
     }
     template <class T>
     result<typed_resource<T>> versioned(const char *name, std::uint64_t num_elements,
@@ -123,7 +138,7 @@ template <class Errors> class basic_graph
     {
         typed_resource<T> resource = {};
         return made(braid_graph_add_versioned_buffer(get(), name, addresses, num_versions,
-                                                     bytes_of<T>(num_elements), &resource),
+                                                     detail::bytes_of<T>(num_elements), &resource),
                     resource);
     }
     template <class Resource, class = detail::if_resource<Resource>>
@@ -239,7 +254,7 @@ template <class Errors> class basic_graph
         return fill(what, static_cast<const braid_resource &>(to), static_cast<T>(value),
                     num_values);
     }
-    // Runs a callable on a host thread, by the rules of braid_host_call.
+    // Runs a callable by the rules of braid_host_call.
     template <class Call>
     result<braid_node> host(const task &what, Call call, bool blocking = false)
     {
@@ -302,8 +317,7 @@ template <class Errors> class basic_graph
         return added(&braid_graph_begin_if, braid_if{ what.options(), condition }, body, other...);
     }
     // A communicator as a resource, and operations on it, whose accesses the task declares. They
-    // take `count` elements of type T, of the program's memory or a resource's. communicate takes
-    // all other operations.
+    // take `count` elements of type T, of the program's memory or a resource's.
     result<braid_resource> communicator(braid_communicator *communicator)
     {
         braid_resource resource = {};
@@ -318,22 +332,22 @@ template <class Errors> class basic_graph
     result<braid_node> send(const task &what, braid_resource communicator, operand<const T *> from,
                             std::uint64_t count, std::uint32_t peer, std::uint32_t tag = 0)
     {
-        return communicate(what, make_operation<T>(BRAID_RANK_SEND, communicator, from, nullptr,
-                                                   count, peer, tag));
+        return communicate(what, detail::make_operation<T>(BRAID_RANK_SEND, communicator, from,
+                                                           nullptr, count, peer, tag));
     }
     template <class T>
     result<braid_node> receive(const task &what, braid_resource communicator, operand<T *> to,
                                std::uint64_t count, std::uint32_t peer, std::uint32_t tag = 0)
     {
-        return communicate(what, make_operation<T>(BRAID_RANK_RECEIVE, communicator, nullptr, to,
-                                                   count, peer, tag));
+        return communicate(what, detail::make_operation<T>(BRAID_RANK_RECEIVE, communicator,
+                                                           nullptr, to, count, peer, tag));
     }
     template <class T>
     result<braid_node> broadcast(const task &what, braid_resource communicator, operand<T *> to,
                                  std::uint64_t count, std::uint32_t root)
     {
-        return communicate(what, make_operation<T>(BRAID_RANK_BROADCAST, communicator, nullptr, to,
-                                                   count, root, 0));
+        return communicate(what, detail::make_operation<T>(BRAID_RANK_BROADCAST, communicator,
+                                                           nullptr, to, count, root, 0));
     }
     template <class T>
     result<braid_node> all_reduce(const task &what, braid_resource communicator,
@@ -341,7 +355,7 @@ template <class Errors> class basic_graph
                                   braid_reduction reduction = BRAID_REDUCTION_SUM)
     {
         braid_communication operation =
-            make_operation<T>(BRAID_RANK_ALL_REDUCE, communicator, from, to, count, 0, 0);
+            detail::make_operation<T>(BRAID_RANK_ALL_REDUCE, communicator, from, to, count, 0, 0);
         operation.reduction = reduction;
         return communicate(what, operation);
     }
@@ -441,35 +455,10 @@ template <class Errors> class basic_graph
         braid_status status = braid_graph_add_kernel(get(), &launch, &node);
         return Errors::template from<kernel_node<Args...>>(status, [&] { return node; });
     }
-    // More than there are become too many for any graph.
-    template <class T> static std::uint64_t bytes_of(std::uint64_t num_elements)
-    {
-        static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
-                      "elements are plain values");
-        return num_elements > UINT64_MAX / sizeof(T) ? UINT64_MAX : num_elements * sizeof(T);
-    }
     template <class Resource>
     static result<Resource> made(braid_status status, const Resource &resource)
     {
         return Errors::template from<Resource>(status, [&] { return resource; });
-    }
-    template <class T>
-    static braid_communication
-    make_operation(braid_rank_operation kind, braid_resource communicator, operand<const T *> from,
-                   operand<T *> to, std::uint64_t count, std::uint32_t peer, std::uint32_t tag)
-    {
-        braid_communication operation = {};
-        operation.operation = kind;
-        operation.communicator = communicator;
-        operation.from = from.address;
-        operation.from_resource = from.resource;
-        operation.to = to.address;
-        operation.to_resource = to.resource;
-        operation.count = count;
-        operation.element = detail::element_of<T>::value;
-        operation.peer = peer;
-        operation.tag = tag;
-        return operation;
     }
     template <class Description, class... Bodies>
     result<braid_node> added(braid_status (*adder)(braid_graph *, const Description *,

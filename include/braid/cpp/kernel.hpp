@@ -64,8 +64,7 @@ template <class... Args> class kernel<void(Args...)>
         state_->kernel.name = state_->name.c_str();
     }
 
-    // And code for the CPU: a function of the blocks to do and the arguments. Several threads may
-    // call it at once, each with other blocks.
+    // And code for the CPU: a function of the blocks to do and the arguments.
     template <class Body, class = std::enable_if_t<
                               std::is_invocable_v<const Body &, const braid_blocks &, Args...>>>
     kernel(const char *name, Body body) : kernel(name)

@@ -4,6 +4,7 @@
 #define BRAID_CPP_RANKS_HPP
 
 #include <braid/cpp/result.hpp>
+#include <braid/cpp/task.hpp>
 #include <braid/rank.h>
 
 #include <cstdint>
@@ -118,6 +119,24 @@ template <> struct element_of<float> {
 template <> struct element_of<double> {
     static constexpr braid_element value = BRAID_ELEMENT_DOUBLE;
 };
+template <class T>
+braid_communication make_operation(braid_rank_operation kind, braid_resource communicator,
+                                   operand<const T *> from, operand<T *> to, std::uint64_t count,
+                                   std::uint32_t peer, std::uint32_t tag)
+{
+    braid_communication operation = {};
+    operation.operation = kind;
+    operation.communicator = communicator;
+    operation.from = from.address;
+    operation.from_resource = from.resource;
+    operation.to = to.address;
+    operation.to_resource = to.resource;
+    operation.count = count;
+    operation.element = element_of<T>::value;
+    operation.peer = peer;
+    operation.tag = tag;
+    return operation;
+}
 } // namespace detail
 
 } // namespace braid

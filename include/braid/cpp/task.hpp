@@ -132,8 +132,8 @@ struct shape {
     std::uint32_t shared_bytes = 0;
     std::int32_t priority = 0;
     braid_dim3 cluster = {};
-    const void *grid_from = nullptr;        // as in braid_kernel_node
-    braid_resource grid_from_resource = {}; // as in braid_kernel_node
+    const void *grid_from = nullptr; // as in braid_kernel_node
+    braid_resource grid_from_resource = {};
 
     shape() = default;
     shape(std::uint32_t blocks) : grid(blocks)
@@ -173,9 +173,8 @@ template <class T, braid_access_mode mode> struct accessed {
     braid_resource resource;
 };
 
-// An argument that is an access as well: graph.kernel(add, 64, in(x), out(y), 2.0f). For an input
-// the kernel takes a pointer to const, else one to elements that it can write, or this does not
-// compile.
+// An argument that is an access as well. For an input the kernel takes a pointer to const, else one
+// to elements that it can write, or this does not compile.
 template <class T> accessed<T, BRAID_READ> in(const typed_resource<T> &resource)
 {
     return { resource };

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices in C++: their memory becomes a buffer of a graph in one call.
+#include <braid/braid.hpp>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+// Macro for the line and the text.
+#define expect(fact)                                                                               \
+    ((fact) ? (void)0 : (std::printf("line %d does not hold: %s\n", __LINE__, #fact), std::exit(1)))
+
+static void memory_becomes_a_buffer(braid::device &device)
+{
+    std::vector<int> numbers(100);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    const int pairs[2][4] = { { 1, 2, 3, 4 }, { 5, 6, 7, 8 } };
+    braid::kernel add("add", [](const braid_blocks &blocks, int *to, const int *from, int term) {
+        for (auto i = blocks.begin; i < blocks.end; i++)
+            to[i] = from[i] + term;
+    });
+    auto graph = braid::graph::create();
+    auto [memory, input] = graph.device_buffer(device, "numbers", numbers);
+    auto sums = graph.device_buffer<int>(device, "sums", 100);
+    auto both = graph.device_buffer(device, "pairs", pairs);
+    static_assert(std::is_same_v<decltype(both.memory), braid::memory<int>>);
+    expect(memory.size() == 100 && both.memory.size() == 8 && both.memory[6] == 7);
+    numbers.assign(100, -1); // the device has a copy
+    graph.kernel(add, 100, braid::out(sums.resource), braid::in(input), 5);
+    auto exec = braid::exec::create(device, graph);
+    exec.launch();
+    exec.wait();
+    expect(sums.memory[0] == 5 && sums.memory[99] == 104 && memory[99] == 99);
+}
+
+static void memory_that_is_not_made_is_an_error(braid::device &device)
+{
+    auto graph = braid::checked::graph::create();
+    expect(graph->device_buffer(device, "none", std::vector<int>()).status() ==
+           BRAID_INVALID_ARGUMENT);
+    expect(graph->device_buffer<double>(device, "vast", SIZE_MAX).status() != BRAID_OK);
+    auto made = graph->device_buffer(device, "made", std::array<float, 2>{ 1, 2 });
+    expect(made && made->memory[1] == 2 && made->resource.index == 0);
+}
+
+int main()
+{
+    auto device = braid::device::open("cpu", 2);
+    memory_becomes_a_buffer(device);
+    memory_that_is_not_made_is_an_error(device);
+    return 0;
+}
