@@ -19,15 +19,34 @@ typedef struct braid_device braid_device;
 
 // Whether this process can use a backend.
 typedef struct braid_backend_info {
-    const char *name;     // "cuda", "hip" or "cpu"
+    const char *name;
     uint32_t num_devices; // 0: none; `reason` says why
     // The attempts and why they failed; "" when there are devices. No object owns it.
     char reason[512];
 } braid_backend_info;
 
+// A backend's name, in the order of braid_device_open; NULL: no more.
+BRAID_API const char *braid_backend_get_name(size_t index);
+
 // Asks about a backend. One without a device is no error.
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_backend_get_info(const char *name,
                                                                   braid_backend_info *out_info);
+
+// A device that need not be open. The texts are here, since no object owns them.
+typedef struct braid_found_device {
+    const char *backend; // static text
+    uint32_t ordinal;
+    char name[128];
+    char bus_id[32];       // PCI's, "0000:3b:00.0", or ""
+    uint64_t memory_bytes; // this and the others as in braid_device_info
+    uint32_t num_units;
+    uint32_t max_threads_per_block;
+} braid_found_device;
+
+// Describes a device without opening it. Errors: as braid_device_open.
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_backend_get_device(const char *backend,
+                                                                    uint32_t ordinal,
+                                                                    braid_found_device *out_device);
 
 // Options of braid_device_open. BRAID_BACKENDS in the environment may restrict the backends of a
 // process (docs/install.md).
@@ -109,6 +128,13 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_memory_allocate(braid_device *devi
 BRAID_API void braid_memory_free(braid_device *device, void *memory);
 
 // With sizes: docs/stability.md.
+BRAID_API BRAID_MUST_CHECK braid_status braid_backend_get_device_sized(
+    const char *backend, uint32_t ordinal, braid_found_device *out_device, size_t size);
+BRAID_INLINE braid_status braid_backend_get_device(const char *backend, uint32_t ordinal,
+                                                   braid_found_device *out_device)
+{
+    return braid_backend_get_device_sized(backend, ordinal, out_device, sizeof(braid_found_device));
+}
 BRAID_API BRAID_MUST_CHECK braid_status braid_backend_get_info_sized(const char *name,
                                                                      braid_backend_info *out_info,
                                                                      size_t size);

@@ -12,7 +12,7 @@
 All here is sugar over the C library, whose headers say more: names are the same, and so are errors."""
 from braid._calls import log_to
 from braid._describe import inout, read, write
-from braid._device import (Backend, Device, DeviceInfo, Event, Stream, backends)
+from braid._device import (Backend, Device, DeviceInfo, Event, FoundDevice, Stream, backends, devices)
 from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, HostCallError,
                            InputOutputError, InternalError, InUseError, InvalidArgumentError, NoMemoryError, TimeoutError, TrappedError,
                            UnavailableError, UnsupportedError, WrongStateError)
@@ -34,9 +34,9 @@ __version__ = version()
 
 __all__ = [
     "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo",
-    "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Finding", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
+    "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Finding", "FoundDevice", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
     "InternalError", "InUseError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "RunningNode", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "TimeoutError", "Timings", "Trap", "TrappedError", "Trial", "Tuning",
-    "UnavailableError", "UnsupportedError", "WaitTiming", "WrongStateError", "audit", "backends", "inout", "log_to", "read", "tune", "version", "write",
+    "UnavailableError", "UnsupportedError", "WaitTiming", "WrongStateError", "audit", "backends", "devices", "inout", "log_to", "read", "tune", "version", "write",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import gc
+import itertools
 import os
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -34,9 +35,36 @@ def backends() -> List[Backend]:
     """All that Braid knows."""
     struct = ffi.new("braid_backend_info *")
     found = []
-    for name in (b"cuda", b"hip", b"cpu"):
-        check(lib.braid_backend_get_info(ffi.new("char[]", name), struct))
+    for index in itertools.count():
+        name = lib.braid_backend_get_name(index)
+        if name == ffi.NULL:
+            break
+        check(lib.braid_backend_get_info(name, struct))
         found.append(read_struct(Backend, struct))
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class FoundDevice:
+    """A device that need not be open; see braid_found_device."""
+
+    backend: str
+    ordinal: int
+    name: str
+    bus_id: str
+    memory_bytes: int
+    num_units: int
+    max_threads_per_block: int
+
+
+def devices() -> List[FoundDevice]:
+    """The devices of all backends, best first. None of them is opened."""
+    struct = ffi.new("braid_found_device *")
+    found = []
+    for backend in backends():
+        for ordinal in range(backend.num_devices):
+            check(lib.braid_backend_get_device(ffi.new("char[]", backend.name.encode()), ordinal, struct))
+            found.append(read_struct(FoundDevice, struct))
     return found
 
 

@@ -264,7 +264,7 @@ struct backend_ops {
     __typeof__(*((struct backend_ops *)0)->operation) braid_##backend##_##operation;
 #define BACKEND_FILLS(backend, operation) .operation = braid_##backend##_##operation,
 
-// A row of the table of backends: how to count its devices and open one.
+// A row of the table of backends: how to count its devices, describe one and open one.
 struct backend_driver {
     const char *name;
     const void *own; // the backend's, which finds it in the row that its functions are given
@@ -273,6 +273,10 @@ struct backend_driver {
     // driver is there and fails, so that nobody knows.
     braid_status (*query)(const struct backend_driver *driver, uint32_t *out_num_devices,
                           char *out_reason, size_t reason_size);
+    // Describes a device without a context or a thread. The struct is zero, with backend and
+    // ordinal. Errors: as `open`.
+    braid_status (*find)(const struct backend_driver *driver, uint32_t ordinal,
+                         braid_found_device *out_device);
     braid_status (*open)(const struct backend_driver *driver, const braid_device_options *options,
                          struct backend **out_backend);
 };

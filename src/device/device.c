@@ -156,6 +156,35 @@ braid_status braid_backend_get_info_sized(const char *name, braid_backend_info *
     return BRAID_OK;
 }
 
+const char *braid_backend_get_name(size_t index)
+{
+    return index < braid_num_drivers ? braid_drivers[index]->name : NULL;
+}
+
+braid_status braid_backend_get_device_sized(const char *backend, uint32_t ordinal,
+                                            braid_found_device *out_device, size_t size)
+{
+    if (!backend || !out_device)
+        return braid_error_null("braid_backend_get_device", backend ? "out_device" : "backend");
+    const struct backend_driver *driver = NULL;
+    braid_status status = device_find_driver("braid_backend_get_device", backend, &driver);
+    if (!status)
+        status = check_allowed(driver->name);
+    if (!status)
+        status = braid_process_watch();
+    if (status)
+        return status;
+    braid_found_device found = { .backend = driver->name, .ordinal = ordinal };
+    status = driver->find(driver, ordinal, &found);
+    if (status)
+        return status;
+    char name[sizeof(found.name)];
+    memcpy(name, found.name, sizeof(name));
+    braid_text_copy(name, found.name, sizeof(found.name)); // as text
+    braid_sized_give(&found, sizeof(found), out_device, size);
+    return BRAID_OK;
+}
+
 braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
                                  braid_device **out_device)
 {

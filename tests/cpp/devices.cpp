@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices in C++: their memory becomes a buffer of a graph in one call.
+// Devices in C++: they are listed without being opened, and their memory becomes a buffer of a
+// graph in one call.
 #include <braid/braid.hpp>
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <type_traits>
 #include <vector>
@@ -46,9 +48,22 @@ static void memory_that_is_not_made_is_an_error(braid::device &device)
     expect(made && made->memory[1] == 2 && made->resource.index == 0);
 }
 
+static void devices_are_listed(const braid::device &device)
+{
+    const braid_device_info info = device.info();
+    auto found = braid::device::list("cpu");
+    expect(found.size() == 1 && std::strcmp(found[0].name, info.name) == 0);
+    expect(found[0].memory_bytes == info.memory_bytes && found[0].ordinal == 0);
+    auto all = braid::device::list();
+    expect(std::strcmp(all.back().backend, "cpu") == 0);
+    auto none = braid::checked::device::list("abacus");
+    expect(none.status() == BRAID_INVALID_ARGUMENT);
+}
+
 int main()
 {
     auto device = braid::device::open("cpu", 2);
+    devices_are_listed(device);
     memory_becomes_a_buffer(device);
     memory_that_is_not_made_is_an_error(device);
     return 0;

@@ -67,6 +67,9 @@ static void devices_refuse_null(void **state)
     braid_resource resource;
     refuses(braid_backend_get_info(NULL, &(braid_backend_info){ 0 }), "name");
     refuses(braid_backend_get_info("cpu", NULL), "out_info");
+    assert_null(braid_backend_get_name(SIZE_MAX));
+    refuses(braid_backend_get_device(NULL, 0, &(braid_found_device){ 0 }), "backend");
+    refuses(braid_backend_get_device("cpu", 0, NULL), "out_device");
     refuses(braid_device_open(NULL, NULL), "out_device");
     refuses(braid_memory_allocate(NULL, BRAID_MEMORY_HOST, 1, &memory), "device");
     refuses(braid_memory_allocate(all->device, BRAID_MEMORY_HOST, 1, NULL), "out_memory");

@@ -87,6 +87,31 @@ static void what_the_device_has(void **state)
     frame_finish(&frame);
 }
 
+// Each call of the driver fails in turn, and no context is made.
+static void what_is_found_without_a_context(void **state)
+{
+    (void)state;
+    static const char *const functions[] = { "cuDeviceGet", "cuDeviceGetName", "cuDeviceTotalMem",
+                                             "cuDeviceGetAttribute", "cuDeviceGetPCIBusId" };
+    braid_found_device found = { .ordinal = 77 };
+    long retained = standin_calls("cuDevicePrimaryCtxRetain");
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        reset_standin();
+        fail_calls("%s:1=999", functions[i]);
+        check_fails(braid_backend_get_device("cuda", 0, &found), BRAID_DEVICE_ERROR, functions[i]);
+    }
+    reset_standin();
+    fail_calls("cuInit:1=999");
+    check_fails(braid_backend_get_device("cuda", 0, &found), BRAID_UNAVAILABLE, "cuInit");
+    assert_int_equal(found.ordinal, 77);
+    fail_calls("cuDeviceGetPCIBusId:1=801"); // not supported
+    check_ok(braid_backend_get_device("cuda", 0, &found));
+    assert_string_equal(found.bus_id, "");
+    assert_string_equal(found.name, "Braid stand-in 0");
+    assert_int_equal(standin_calls("cuDevicePrimaryCtxRetain"), retained);
+    assert_int_equal(standin_live("context"), 0);
+}
+
 static char logged[1024];
 
 static void take_log(braid_status status, const char *message, void *user)
@@ -437,6 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         standin_test(where_memory_is),
         standin_test(what_the_device_has),
+        standin_test(what_is_found_without_a_context),
         standin_test(whether_there_is_a_gpu),
         standin_test(which_context_is_adopted),
         standin_test(whether_text_is_refused),

@@ -83,6 +83,12 @@ static void count_host_call(void *user)
     ++*(int *)user;
 }
 
+static void find_device(struct world *world)
+{
+    braid_found_device found;
+    note(world, braid_backend_get_device(world->life->backend, 0, &found));
+}
+
 static void make_buffer(struct world *world)
 {
     braid_device *device = world->frame.device;
@@ -395,6 +401,7 @@ void life_live(struct life *life)
     world.in[0] = 3;
     world.in[1] = 9;
     fill_and_copy(&world);
+    find_device(&world);
     make_buffer(&world);
     use_events(&world);
     run_execs(&world);

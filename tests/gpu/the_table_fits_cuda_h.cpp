@@ -23,6 +23,7 @@ static void check_device_calls()
     DRIVER(device_get, cuDeviceGet);
     DRIVER(device_name, cuDeviceGetName);
     DRIVER(device_memory, cuDeviceTotalMem);
+    DRIVER(device_bus_id, cuDeviceGetPCIBusId);
     DRIVER(device_attribute, cuDeviceGetAttribute);
     DRIVER(context_retain, cuDevicePrimaryCtxRetain);
     DRIVER(context_release, cuDevicePrimaryCtxRelease);

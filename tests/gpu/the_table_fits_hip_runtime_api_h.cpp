@@ -39,6 +39,7 @@ static void check_device_calls()
     DRIVER(device_get, hipDeviceGet);
     DRIVER(device_name, hipDeviceGetName);
     DRIVER(device_memory, hipDeviceTotalMem);
+    DRIVER(device_bus_id, hipDeviceGetPCIBusId);
     DRIVER(device_attribute, hipDeviceGetAttribute);
     DRIVER(device_properties, hipGetDeviceProperties);
     DRIVER(device_get_current, hipGetDevice);

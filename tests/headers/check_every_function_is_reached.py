@@ -19,8 +19,7 @@ WITHOUT = {
         "braid_exec_set_args": "set_arg, one by one: a loop in Python costs more than the call",
     },
     "include/braid/cpp/*.hpp": {
-        "braid_backend_get_info": "a function without an object, as good in C++ as in C",
-        "braid_log_set": "likewise",
+        "braid_log_set": "a function without an object, as good in C++ as in C",
         "braid_get_version": "likewise",
     },
 }
@@ -36,6 +35,7 @@ CLASSES = {
                                            "on_frame_end_user": "a function of Python needs none",
                                            "on_deadline_user": "likewise"}),
     "Finding": ("braid_audit_finding", {"resource": "`buffer` is its name"}),
+    "FoundDevice": ("braid_found_device", {}),
     "FrameTiming": ("braid_frame_timing", {}),
     "LaneTiming": ("braid_lane_timing", {}),
     "Link": ("braid_place_link", {}),

@@ -105,7 +105,15 @@ def test_a_program_waits_for_events(device):
 def test_backends_say_why_they_are_missing():
     found = {backend.name: backend for backend in braid.backends()}
     assert found["cpu"].num_devices == 1 and found["cpu"].reason == ""
-    assert set(found) >= {"cpu", "cuda", "hip"}
+    assert list(found) == ["cuda", "hip", "cpu"]
+
+
+def test_devices_are_listed_without_being_opened(device):
+    found = braid.devices()
+    assert len(found) == sum(backend.num_devices for backend in braid.backends())
+    cpu = found[-1]
+    assert (cpu.backend, cpu.ordinal, cpu.bus_id, cpu.name) == ("cpu", 0, "", device.name)
+    assert cpu.memory_bytes == device.info.memory_bytes and cpu.num_units >= 2
 
 
 def test_a_plan_says_what_limits_it():

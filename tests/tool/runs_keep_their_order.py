@@ -210,7 +210,7 @@ def devices_lists_every_backend():
     found = json.loads(braid("devices", "--json", "-").out)
     assert [backend["name"] for backend in found["backends"]][-1] == "cpu"
     cpu = found["backends"][-1]["devices"][0]
-    assert cpu["units"] >= 2 and cpu["memory_bytes"] > 0
+    assert cpu["units"] >= 2 and cpu["memory_bytes"] > 0 and cpu["bus_id"] == ""
 
 
 def a_device_that_is_not_here_is_told():

@@ -14,54 +14,33 @@
 static const char help[] =
     "usage: braid devices [--json OUT]\n"
     "\n"
-    "Lists each backend with its devices, or what was tried and why it is not there.\n"
+    "Lists each backend with its devices, or what was tried and why it is not there. Opens none.\n"
     "\n"
     "  --json OUT        write the list as JSON ('-': standard output, in place of the text)\n"
     "  --help            print this text\n";
 
-// What is known of one device, or why it could not be opened.
-struct device_report {
-    uint32_t ordinal;
-    char name[128];
-    braid_device_info info; // its name is gone
-    const char *error;      // NULL: opened
-};
-
-static struct device_report open_device(const char *backend, uint32_t ordinal)
+// A device as text, or why nothing is known of it.
+static void print_device(const char *backend, uint32_t ordinal, const braid_found_device *device)
 {
-    struct device_report report = { .ordinal = ordinal };
-    braid_device *device;
-    braid_device_options options = { .backend = backend, .ordinal = ordinal };
-    if (braid_device_open(&options, &device) != BRAID_OK) {
-        report.error = braid_error_get_message();
-        return report;
-    }
-    braid_device_get_info(device, &report.info);
-    snprintf(report.name, sizeof(report.name), "%s", report.info.name);
-    braid_device_close(device);
-    return report;
+    printf("%-5s %" PRIu32 ": ", backend, ordinal);
+    if (!device)
+        printf("%s\n", braid_error_get_message());
+    else
+        printf("%s, %" PRIu32 " %s, %.1f GiB%s%s\n", device->name, device->num_units,
+               device->max_threads_per_block ? "multiprocessors" : "workers",
+               (double)device->memory_bytes / (1024.0 * 1024.0 * 1024.0),
+               *device->bus_id ? ", " : "", device->bus_id);
 }
 
-static void print_device(const char *backend, const struct device_report *report)
+// The same as JSON.
+static json_t *device_to_json(uint32_t ordinal, const braid_found_device *device)
 {
-    if (report->error) {
-        printf("%-5s %" PRIu32 ": cannot be opened: %s\n", backend, report->ordinal, report->error);
-        return;
-    }
-    printf("%-5s %" PRIu32 ": %s, %" PRIu32 " %s, %.1f GiB\n", backend, report->ordinal,
-           report->name, report->info.num_units,
-           report->info.max_threads_per_block ? "multiprocessors" : "workers",
-           (double)report->info.memory_bytes / (1024.0 * 1024.0 * 1024.0));
-}
-
-static json_t *device_to_json(const struct device_report *report)
-{
-    if (report->error)
-        return json_pack("{s:I, s:o}", "ordinal", (json_int_t)report->ordinal, "error",
-                         plan_json_text(report->error));
-    return json_pack("{s:I, s:s, s:I, s:I}", "ordinal", (json_int_t)report->ordinal, "name",
-                     report->name, "units", (json_int_t)report->info.num_units, "memory_bytes",
-                     (json_int_t)report->info.memory_bytes);
+    if (!device)
+        return json_pack("{s:I, s:o}", "ordinal", (json_int_t)ordinal, "error",
+                         plan_json_text(braid_error_get_message()));
+    return json_pack("{s:I, s:s, s:I, s:I, s:s}", "ordinal", (json_int_t)ordinal, "name",
+                     device->name, "units", (json_int_t)device->num_units, "memory_bytes",
+                     (json_int_t)device->memory_bytes, "bus_id", device->bus_id);
 }
 
 // Lists one backend; into `list` if there is one, else on standard output.
@@ -71,11 +50,12 @@ static void list_backend(const braid_backend_info *backend, json_t *list)
     if (backend->num_devices == 0 && !list)
         printf("%-5s not here: %s\n", backend->name, backend->reason);
     for (uint32_t i = 0; i < backend->num_devices; i++) {
-        struct device_report report = open_device(backend->name, i);
+        braid_found_device found;
+        bool is_told = braid_backend_get_device(backend->name, i, &found) == BRAID_OK;
         if (list)
-            json_array_append_new(devices, device_to_json(&report));
+            json_array_append_new(devices, device_to_json(i, is_told ? &found : NULL));
         else
-            print_device(backend->name, &report);
+            print_device(backend->name, i, is_told ? &found : NULL);
     }
     if (list)
         json_array_append_new(list, json_pack("{s:s, s:o, s:O}", "name", backend->name, "reason",
@@ -85,10 +65,10 @@ static void list_backend(const braid_backend_info *backend, json_t *list)
 
 static enum exit_status list_all(json_t *list)
 {
-    static const char *const names[] = { "cuda", "hip", "cpu" };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    const char *name;
+    for (size_t i = 0; (name = braid_backend_get_name(i)); i++) {
         braid_backend_info backend;
-        if (braid_backend_get_info(names[i], &backend) != BRAID_OK)
+        if (braid_backend_get_info(name, &backend) != BRAID_OK)
             return fail_in_library();
         list_backend(&backend, list);
     }

@@ -106,6 +106,19 @@ make_buffer(braid_graph *graph, braid_device *device, const char *name, const vo
         return device_memory<T>{ { device, static_cast<T *>(memory), size }, resource };
     });
 }
+
+inline braid_status append_devices(const char *backend, std::vector<braid_found_device> &found)
+{
+    braid_backend_info info;
+    braid_found_device device;
+    braid_status status = braid_backend_get_info(backend, &info);
+    for (std::uint32_t i = 0; status == BRAID_OK && i < info.num_devices; i++) {
+        status = braid_backend_get_device(backend, i, &device);
+        if (status == BRAID_OK)
+            found.push_back(device);
+    }
+    return status;
+}
 } // namespace detail
 
 template <class Errors> class basic_device
@@ -139,6 +152,19 @@ template <class Errors> class basic_device
     static result<basic_device> open_group(std::initializer_list<braid_device *> members)
     {
         return open_group(std::vector<braid_device *>(members));
+    }
+
+    // Describes the devices of a backend, or of all.
+    static result<std::vector<braid_found_device>> list(const char *backend = nullptr)
+    {
+        std::vector<braid_found_device> found;
+        braid_status status = BRAID_OK;
+        if (backend)
+            status = detail::append_devices(backend, found);
+        for (std::size_t i = 0; !backend && !status && braid_backend_get_name(i); i++)
+            status = detail::append_devices(braid_backend_get_name(i), found);
+        return Errors::template from<std::vector<braid_found_device>>(status,
+                                                                      [&] { return found; });
     }
 
     braid_device_info info() const
@@ -283,12 +309,10 @@ template <class Errors> class basic_event
     {
         return Errors::template from<void>(braid_event_wait(get()), [] {});
     }
-    // Whether the latest record has been reached.
     result<bool> done() const
     {
         return detail::ready<Errors>(braid_event_query(get()));
     }
-    // To the latest record of another event; both with timing.
     result<std::uint64_t> elapsed_ns(braid_event *end) const
     {
         std::uint64_t ns = 0;

@@ -160,7 +160,6 @@ struct shape {
 template <class... Args> struct kernel_node : braid_node {
 };
 
-// A parameter that knows its type.
 template <class T> struct typed_parameter : braid_parameter {
 };
 
@@ -262,11 +261,9 @@ inline constexpr bool shares_elements_v =
 template <class T> inline constexpr bool shares_elements_v<std::initializer_list<T>> = false;
 template <class T> using if_resource = std::enable_if_t<std::is_base_of_v<braid_resource, T>>;
 
-// Whether a list of arguments begins with a task.
 template <class... Values> inline constexpr bool is_task_first_v = false;
 template <class... Rest> inline constexpr bool is_task_first_v<task, Rest...> = true;
 
-// The facts about an argument that its resource gives.
 template <class Value> struct resource_of {
     static constexpr bool is_resource = std::is_base_of_v<braid_resource, Value>;
 };

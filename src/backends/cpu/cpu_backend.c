@@ -196,13 +196,32 @@ static int count_cores(void)
     return num < CPU_MAX_CORES ? (int)num : CPU_MAX_CORES;
 }
 
+static braid_status check_ordinal(uint32_t ordinal)
+{
+    if (ordinal)
+        return braid_error(BRAID_UNAVAILABLE, "cpu: no device %u, there is only device 0", ordinal);
+    return BRAID_OK;
+}
+
+static braid_status find(const struct backend_driver *driver, uint32_t ordinal,
+                         braid_found_device *out_device)
+{
+    (void)driver;
+    braid_status status = check_ordinal(ordinal);
+    if (status)
+        return status;
+    read_cpu_name(out_device->name, sizeof(out_device->name));
+    out_device->memory_bytes = cpu_memory_bytes();
+    out_device->num_units = choose_num_workers(NULL);
+    return BRAID_OK;
+}
+
 static braid_status open_backend(const struct backend_driver *driver,
                                  const braid_device_options *options, struct backend **out_backend)
 {
     (void)driver;
-    if (options && options->ordinal)
-        return braid_error(BRAID_UNAVAILABLE, "cpu: no device %u, there is only device 0",
-                           options->ordinal);
+    if (options && check_ordinal(options->ordinal))
+        return BRAID_UNAVAILABLE;
     uint32_t num_workers = choose_num_workers(options);
     if (num_workers > MAX_WORKERS)
         return braid_error_invalid("cpu: %u workers, more than the %d allowed", num_workers,
@@ -229,5 +248,6 @@ static braid_status open_backend(const struct backend_driver *driver,
 const struct backend_driver braid_cpu_driver = {
     .name = "cpu",
     .query = query,
+    .find = find,
     .open = open_backend,
 };

@@ -416,5 +416,6 @@ const struct backend_driver braid_cuda_driver = {
     .name = "cuda",
     .own = &braid_gpu_cuda,
     .query = braid_gpu_query,
+    .find = braid_gpu_find,
     .open = braid_gpu_open,
 };

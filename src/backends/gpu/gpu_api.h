@@ -128,6 +128,7 @@ struct gpu_api {
     gpu_result (*device_get)(gpu_device *device, int ordinal);
     gpu_result (*device_name)(char *name, int bytes, gpu_device device);
     gpu_result (*device_memory)(size_t *bytes, gpu_device device);
+    gpu_result (*device_bus_id)(char *id, int bytes, gpu_device device);
     gpu_result (*device_attribute)(int *value, int attribute, gpu_device device);
     gpu_result (*device_properties)(void *properties, int device);         // HIP
     gpu_result (*context_retain)(gpu_context *context, gpu_device device); // CUDA

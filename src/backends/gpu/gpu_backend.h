@@ -350,6 +350,8 @@ bool braid_gpu_post_joins(const struct backend_task *task);
 // Counting and opening, with the library loaded once for the process; a driver's own is its vendor.
 braid_status braid_gpu_query(const struct backend_driver *driver, uint32_t *out_num_devices,
                              char *out_reason, size_t reason_size);
+braid_status braid_gpu_find(const struct backend_driver *driver, uint32_t ordinal,
+                            braid_found_device *out_device);
 braid_status braid_gpu_open(const struct backend_driver *driver,
                             const braid_device_options *options, struct backend **out_backend);
 

@@ -128,6 +128,7 @@ static gpu_result read_attributes(struct gpu_backend *gpu)
     return result;
 }
 
+// The driver needs no context for these.
 static braid_status read_info(struct gpu_backend *gpu)
 {
     static const char what[] = "reading the device's properties";
@@ -141,9 +142,6 @@ static braid_status read_info(struct gpu_backend *gpu)
     result = api->device_memory(&memory, gpu->device);
     if (result)
         return braid_gpu_check(gpu, result, &api->device_memory, what);
-    result = api->priority_range(&gpu->least_priority, &gpu->greatest_priority);
-    if (result)
-        return braid_gpu_check(gpu, result, &api->priority_range, what);
     result = read_attributes(gpu);
     if (result)
         return braid_gpu_check(gpu, result, &api->device_attribute, what);
@@ -151,6 +149,13 @@ static braid_status read_info(struct gpu_backend *gpu)
     gpu->info.num_units = (uint32_t)gpu->attributes[GPU_NUM_UNITS];
     gpu->info.max_threads_per_block = (uint32_t)gpu->attributes[GPU_MAX_THREADS];
     return BRAID_OK;
+}
+
+static braid_status read_priorities(struct gpu_backend *gpu)
+{
+    return braid_gpu_check(gpu,
+                           gpu->api->priority_range(&gpu->least_priority, &gpu->greatest_priority),
+                           &gpu->api->priority_range, "reading the priorities of streams");
 }
 
 static braid_status open_device(struct gpu_backend *gpu)
@@ -164,6 +169,8 @@ static braid_status open_device(struct gpu_backend *gpu)
     status = braid_gpu_enter(gpu, &scope, "opening the device");
     if (!status) {
         status = read_info(gpu);
+        if (!status)
+            status = read_priorities(gpu);
         if (!status)
             status = gpu->vendor->read_architecture(gpu);
         braid_gpu_leave(gpu, &scope);
@@ -184,6 +191,58 @@ static braid_status check_available(const struct backend_driver *driver, uint32_
         return braid_error_invalid("%s has %u device%s: there is no ordinal %u", driver->name,
                                    num_devices, num_devices == 1 ? "" : "s", ordinal);
     return BRAID_OK;
+}
+
+// The driver refuses to answer for a device that is on no bus.
+static braid_status read_bus_id(const struct gpu_backend *gpu, char *id, size_t size)
+{
+    gpu_result result = gpu->api->device_bus_id(id, (int)size, gpu->device);
+    if (result == GPU_SUCCESS)
+        return BRAID_OK;
+    *id = '\0';
+    if (result == GPU_INVALID_VALUE || result == GPU_NOT_SUPPORTED)
+        return BRAID_OK;
+    return braid_gpu_check(gpu, result, &gpu->api->device_bus_id, "reading the device's bus id");
+}
+
+static braid_status find_device(struct gpu_backend *gpu, braid_found_device *found)
+{
+    braid_status status =
+        braid_gpu_check(gpu, gpu->api->device_get(&gpu->device, (int)gpu->info.ordinal),
+                        &gpu->api->device_get, "finding the device");
+    if (!status)
+        status = read_info(gpu);
+    if (!status)
+        status = read_bus_id(gpu, found->bus_id, sizeof(found->bus_id));
+    if (status)
+        return status;
+    snprintf(found->name, sizeof(found->name), "%s", gpu->name);
+    found->memory_bytes = gpu->info.memory_bytes;
+    found->num_units = gpu->info.num_units;
+    found->max_threads_per_block = gpu->info.max_threads_per_block;
+    return BRAID_OK;
+}
+
+// By a backend that is never opened, so that messages are the same.
+braid_status braid_gpu_find(const struct backend_driver *driver, uint32_t ordinal,
+                            braid_found_device *out_device)
+{
+    const struct gpu_vendor *vendor = driver->own;
+    braid_status status = check_available(driver, ordinal);
+    if (status)
+        return status;
+    struct gpu_backend *gpu = calloc(1, sizeof(*gpu));
+    if (!gpu)
+        return braid_error_no_memory("the description of a device");
+    gpu->vendor = vendor;
+    gpu->api = &libraries[vendor->index].api;
+    gpu->info.ordinal = ordinal;
+    snprintf(gpu->label, sizeof(gpu->label), "%s:%u", vendor->name, ordinal);
+    const int error = braid_gpu_keep_error(gpu->api);
+    status = find_device(gpu, out_device);
+    braid_gpu_restore_error(gpu->api, error);
+    free(gpu);
+    return status;
 }
 
 // Frees a backend whose device is not open.

@@ -26,6 +26,7 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(device_get), CUDA("cuDeviceGet"), HIP("hipDeviceGet") },
     { SLOT(device_name), CUDA("cuDeviceGetName"), HIP("hipDeviceGetName") },
     { SLOT(device_memory), CUDA("cuDeviceTotalMem_v2"), HIP("hipDeviceTotalMem") },
+    { SLOT(device_bus_id), CUDA("cuDeviceGetPCIBusId"), HIP("hipDeviceGetPCIBusId") },
     { SLOT(device_attribute), CUDA("cuDeviceGetAttribute"), HIP("hipDeviceGetAttribute") },
     { SLOT(device_properties), MAY_HIP("hipGetDevicePropertiesR0600", "hipGetDeviceProperties") },
     { SLOT(context_retain), CUDA("cuDevicePrimaryCtxRetain") },

@@ -436,5 +436,6 @@ const struct backend_driver braid_hip_driver = {
     .name = "hip",
     .own = &braid_gpu_hip,
     .query = braid_gpu_query,
+    .find = braid_gpu_find,
     .open = braid_gpu_open,
 };
