@@ -40,7 +40,7 @@ static void write_home(const struct graph_resource *resource, FILE *file)
     else if (home == GRAPH_EVERYWHERE)
         fputs("@all", file);
     else if (home)
-        fprintf(file, "@%" PRIu32, home);
+        fprintf(file, "@place%" PRIu32, graph_place_number(home));
 }
 
 static void write_memory(const struct graph_resource *resource, FILE *file)
@@ -244,7 +244,7 @@ static void graph_dot_write_node(const braid_graph *graph, const struct graph_ch
         fprintf(file, ", %s=%" PRIu32, node->role == GRAPH_PRELUDE ? "prelude_of" : "epilogue_of",
                 node->main);
     else if (node->place)
-        fprintf(file, ", place=%u", node->place - 1u);
+        fprintf(file, ", on=%u", node->place);
     write_accesses(graph, node, file);
     write_pointers(graph, index, file);
 }

@@ -542,7 +542,8 @@ static void write_lanes(const struct svg *svg)
         fputs("/>", file);
         svg_write_text_at(svg, "lane", SVG_LEFT - 10, y + svg->row_height / 2 + 4);
         if (svg->timeline->schedule->graph->place_of)
-            fprintf(file, "dev %u, ", schedule_lane_place(svg->timeline->schedule, lane));
+            fprintf(file, "place %u, ",
+                    graph_place_number(schedule_lane_place(svg->timeline->schedule, lane)));
         fprintf(file, "lane %" PRIu32 " <tspan class=\"busy\">%u %%</tspan></text>\n", lane,
                 busy_percent(svg->timeline, lane));
     }

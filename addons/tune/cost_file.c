@@ -15,7 +15,7 @@
 #include "device/device.h"
 #include "graph/regions.h"
 
-enum { FORMAT = 2 }; // as of all files of the tool: docs/json.md
+enum { FORMAT = 3, OLDEST_FORMAT = 2 }; // as of all files of the tool: docs/json.md
 
 #define MOST_COST_NS ((uint64_t)INT64_MAX) // planning refuses a longer sum
 
@@ -179,9 +179,9 @@ static braid_status read_origin(const char *path, FILE *file, struct origin *out
                      &format, out_origin->graph, out_origin->backend, out_origin->device, &end);
     if (ferror(file))
         return braid_error(BRAID_IO_ERROR, "%s could not be read: %s", path, strerror(errno));
-    if (num > 0 && format != FORMAT)
-        return braid_error_invalid("%s is of format %u, and this version reads %d", path, format,
-                                   FORMAT);
+    if (num > 0 && (format < OLDEST_FORMAT || format > FORMAT))
+        return braid_error_invalid("%s is of format %u, and this version reads %d to %d", path,
+                                   format, OLDEST_FORMAT, FORMAT);
     if (num == 4 && !end) // all but the list
         return refuse_list(path, list_names[COSTS]);
     return end ? BRAID_OK : refuse(path);

@@ -71,7 +71,7 @@ static double time_hops(const struct world *world, braid_exec_mode mode, uint32_
         const braid_kernel_node hop = { .node = { .after = i ? &node : NULL,
                                                   .num_after = i > 0,
                                                   .cost_ns = 2000,
-                                                  .place = BRAID_PLACE(i % num_places) },
+                                                  .place = i % num_places + 1 },
                                         .kernel = &bench_spin,
                                         BRAID_ARGS(BRAID_ARG(cycles)) };
         must(braid_graph_add_kernel(graph, &hop, &node));
@@ -95,17 +95,17 @@ static double time_bytes(const struct world *world, braid_exec_mode mode, uint64
     must(braid_graph_create(&graph));
     must(braid_graph_add_buffer(graph, "buffer", memory, bytes, &buffer));
     must(braid_graph_add_buffer(graph, "word", words, 4, &word));
-    must(braid_graph_set_home(graph, word, BRAID_PLACE(away)));
+    must(braid_graph_set_home(graph, word, away + 1));
     const braid_fill fill = { BRAID_ACCESSES({ buffer, BRAID_WRITE }),
                               .node.cost_ns = 2000,
-                              .node.place = BRAID_PLACE(0),
+                              .node.place = 1,
                               .to_resource = buffer,
                               .value_bytes = 4,
                               .num_values = 1 };
     must(braid_graph_add_fill(graph, &fill, NULL));
     const braid_copy copy = { BRAID_ACCESSES({ buffer, BRAID_READ }, { word, BRAID_WRITE }),
                               .node.cost_ns = 2000,
-                              .node.place = BRAID_PLACE(away),
+                              .node.place = away + 1,
                               .to_resource = word,
                               .from_resource = buffer,
                               .bytes = 4 };
@@ -251,7 +251,7 @@ static braid_graph *build(const struct world *world, const struct cholesky_tasks
             snprintf(name, sizeof(name), "tile %u %u", i, j);
             must(braid_graph_add_buffer(graph, name, matrix->tiles[t], world_tile_bytes(world),
                                         &resources[t]));
-            must(braid_graph_set_home(graph, resources[t], BRAID_PLACE(matrix->places[t])));
+            must(braid_graph_set_home(graph, resources[t], matrix->places[t] + 1));
         }
     }
     for (uint32_t k = 0; k < tasks->num; k++) {
@@ -269,7 +269,7 @@ static braid_graph *build(const struct world *world, const struct cholesky_tasks
             .node = { .accesses = accesses,
                       .num_accesses = num,
                       .cost_ns = world->cost_ns[task->kind],
-                      .place = owner_computes ? BRAID_PLACE(matrix->places[task->to]) : 0 },
+                      .place = owner_computes ? matrix->places[task->to] + 1 : 0 },
             .kernel = &cholesky_kernels[task->kind],
             .grid = cholesky_grid(task->kind, world->tile),
             .block = cholesky_block(task->kind, world->tile),

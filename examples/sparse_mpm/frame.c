@@ -189,8 +189,8 @@ static braid_resource add_resource(const struct mpm_frame *frame, int material, 
     snprintf(name, sizeof(name), format, mpm_material_names[material]);
     braid_resource resource;
     CHECK(braid_graph_add_resource(frame->graph, name, &resource));
-    CHECK(braid_graph_set_home(frame->graph, resource,
-                               BRAID_PLACE(mpm_world_place(frame->world, material))));
+    CHECK(
+        braid_graph_set_home(frame->graph, resource, mpm_world_place(frame->world, material) + 1));
     return resource;
 }
 
@@ -208,7 +208,7 @@ static braid_resource add_read_by_all(const struct mpm_frame *frame, int materia
     CHECK(braid_graph_add_buffer(frame->graph, name, memory, bytes, &resource));
     CHECK(braid_graph_set_home(frame->graph, resource,
                                world->shared ? BRAID_EVERYWHERE
-                                             : BRAID_PLACE(mpm_world_place(world, material))));
+                                             : mpm_world_place(world, material) + 1));
     return resource;
 }
 

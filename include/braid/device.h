@@ -75,7 +75,7 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_
                                                              braid_device **out_device);
 
 // Opens a group: a device that stands for 1 to 64 devices of one backend, its members
-// (docs/places.md). No member is a group. Member i is place i (BRAID_PLACE(i)). braid_exec_create,
+// (docs/places.md). No member is a group. members[i] is place i + 1. braid_exec_create,
 // braid_device_close and braid_device_get_* take a group; all other calls refuse it by name. A
 // device may be a member several times; on the CPU all members are the same device.
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *const *members,

@@ -61,10 +61,10 @@ typedef struct braid_running_node {
     braid_node node;
     const char *name;
     uint64_t frame;
-    uint64_t iteration; // the innermost loop's around it, from 0
-    uint32_t lane, place, rank;
-    uint32_t num_words;     // a kernel's arguments, each of which begins a word; 0: not known
-    uint64_t arguments[16]; // here, since a fault handler allocates nothing
+    uint64_t iteration;         // the innermost loop's around it, from 0
+    uint32_t lane, place, rank; // place: 1 on a single device
+    uint32_t num_words;         // a kernel's arguments, each of which begins a word; 0: not known
+    uint64_t arguments[16];     // here, since a fault handler allocates nothing
 } braid_running_node;
 
 // Receives a late frame and the nodes that run (without black_box: none). Keeps the rules for a

@@ -65,9 +65,8 @@ typedef struct braid_access {
     braid_access_mode mode;
 } braid_access;
 
-// A device of a group, from 0: a node's place, or a buffer's home. 0: the planner chooses.
-#define BRAID_PLACE(device) ((uint32_t)(device) + 1)
-// A home only: memory that every device of the group reaches by the same address (pinned, managed).
+// A place is a device of a group, counted from 1; 0 is none. This is a home only: memory that every
+// device of the group reaches by the same address (pinned, managed).
 #define BRAID_EVERYWHERE UINT32_MAX
 
 // The options of every kind of node. Zero everywhere is valid.
@@ -82,8 +81,7 @@ typedef struct braid_node_options {
     braid_node prelude_of;  // this node runs just before that one, on its lane
                             // (docs/book/preludes.md)
     braid_node epilogue_of; // this node runs just after that one, likewise
-    uint32_t place; // with several devices: BRAID_PLACE(i), the one it runs on; 0: the planner
-                    // chooses
+    uint32_t place;         // where it runs, with several devices; 0: the planner chooses
 } braid_node_options;
 
 #ifndef __cplusplus
@@ -231,9 +229,8 @@ BRAID_API BRAID_MUST_CHECK braid_status
 braid_graph_add_earlier_version(braid_graph *graph, braid_resource versioned,
                                 uint32_t frames_before, braid_resource *out_resource);
 
-// Sets the device of a group that holds a buffer with an address or with versions: BRAID_PLACE(i),
-// or BRAID_EVERYWHERE; 0: the first. For a resource without bytes: the place of its users unless
-// they name one.
+// Sets the place of a buffer with an address or with versions, or BRAID_EVERYWHERE; 0: the first
+// place. For a resource without bytes: the place of its users unless they name one.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_home(braid_graph *graph,
                                                              braid_resource resource,
                                                              uint32_t place);

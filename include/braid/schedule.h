@@ -18,7 +18,7 @@ extern "C" {
 
 // An immutable plan: a pure function of the graph and the options, the same on every machine. Names
 // and lists that it gives live as long as it does. Nodes and resources are given by index, and
-// places from 0.
+// places by number, from 1.
 typedef struct braid_schedule braid_schedule;
 
 // The costs of ordering on a device (docs/planner.md). They set the number of lanes and the
@@ -60,9 +60,9 @@ typedef struct braid_place_link {
 // A model of several devices (docs/places.md). Each has the cost model; the costs of its nodes
 // are multiplied by 1000 / speed.
 typedef struct braid_place_model {
-    uint32_t num_places;           // up to 64; 0 or 1: one device, and nothing else counts
-    const uint32_t *speeds;        // by place; 1000: the costs as given; NULL: all 1000
-    const braid_place_link *links; // from * num_places + to; NULL: `link` is any of them
+    uint32_t num_places;    // up to 64; 0 or 1: one device, and nothing else counts
+    const uint32_t *speeds; // place p is entry p - 1; 1000: the costs as given; NULL: all 1000
+    const braid_place_link *links; // (from - 1) * num_places + to - 1; NULL: `link` is any of them
     braid_place_link link;
 } braid_place_model;
 
@@ -115,7 +115,7 @@ typedef struct braid_step {
                        // issue order
 } braid_step;
 
-// A copy of a part of a buffer that the plan added. It runs on `from`, the device that wrote the
+// A copy of a part of a buffer that the plan added. It runs on `from`, the place that wrote the
 // part last or has read it since.
 typedef struct braid_planned_copy {
     uint32_t node; // its index, at least the number of nodes of the graph
@@ -202,7 +202,7 @@ typedef struct braid_placement {
     uint64_t start_ns, end_ns;
     // Less than info.num_islands: the node is a call inside that island. Otherwise BRAID_NO_ISLAND.
     uint32_t island;
-    uint32_t place; // the device
+    uint32_t place; // 1 in a plan for one device; 0: the node is left out
 } braid_placement;
 
 // The lane of a node that is left out, and the island of a node in none.

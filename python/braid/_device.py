@@ -125,7 +125,7 @@ class Device(Owned):
 
     @classmethod
     def open_group(cls, members: Sequence[Device]) -> Device:
-        """A device that stands for several: member i is place i of graphs. The same device may be a member several
+        """A device that stands for several: members[i] is place i + 1 of graphs. The same device may be a member several
         times. Memory, streams and events belong to a member. Members stay open as long as the group is used."""
         run_deferred()
         for member in members:
@@ -183,7 +183,7 @@ class Device(Owned):
                 return Places([1000], links={})
             model = ffi.cast("braid_place_model *", info.place_model)
             num = model.num_places
-            links = {(i, k): read_struct(Link, model.links + i * num + k) for i in range(num) for k in range(num)}
+            links = {(i + 1, k + 1): read_struct(Link, model.links + i * num + k) for i in range(num) for k in range(num)}
             return Places([model.speeds[i] for i in range(num)], links=links)
 
     def cost_model(self, mode: Mode = "auto") -> CostModel:

@@ -88,7 +88,7 @@ class Graph(Communications):
         return Resource(self, Declared(name, (out.index, out.graph)))
 
     def set_home(self, resource: Resource, place: Union[int, Literal["everywhere"]]) -> None:
-        """Says on which of several devices a buffer or resource lies, from 0; at first on the first. "everywhere": all
+        """Says on which of several devices a buffer or resource lies, from 1; at first on the first. "everywhere": all
         reach it, and it is never copied."""
         number = place_number(place, f"the home of '{resource.name}'")
         check(lib.braid_graph_set_home(self._pointer, self._handle(resource, "resource"), number))

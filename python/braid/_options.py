@@ -50,7 +50,7 @@ class NodeOptions(TypedDict, total=False):
     after: Union[Node, Sequence[Node]]
     cost_ns: int
     lane_hint: int
-    place: int  # if there are several devices, the one that it runs on, from 0
+    place: int  # if there are several devices, the one that it runs on, from 1
     prelude_of: Optional[Node]
     epilogue_of: Optional[Node]
 
@@ -89,7 +89,8 @@ class Link:
 @dataclasses.dataclass(frozen=True)
 class Places:
     """Several devices, for Graph.plan; see braid_place_model. `speeds`: how many, or the speed of each, where 1000
-    takes nodes as long as their costs say. `links`: of pairs (from, to) that are not as `link`."""
+    takes nodes as long as their costs say. `links`: of pairs of places (from, to) that are not as `link`; they
+    count from 1."""
 
     speeds: Union[int, Sequence[int]]
     link: Link = Link()
@@ -101,22 +102,22 @@ def make_places(places: Places) -> Tuple[Any, Any]:
     speeds = [1000] * places.speeds if isinstance(places.speeds, int) else list(places.speeds)
     num = len(speeds)
     for pair in places.links:
-        if not all(0 <= place < num for place in pair):
-            raise refuse(f"there is no link {pair}: there are {num} places, from 0")
+        if not all(1 <= place <= num for place in pair):
+            raise refuse(f"there is no link {pair}: there are {num} places, from 1")
     model, numbers = ffi.new("braid_place_model *"), ffi.new("uint32_t[]", speeds)
-    links = ffi.new("braid_place_link[]", [vars(places.links.get((i // num, i % num), places.link))
+    links = ffi.new("braid_place_link[]", [vars(places.links.get((i // num + 1, i % num + 1), places.link))
                                            for i in range(num * num)])
     model.num_places, model.speeds, model.links = num, numbers, links
     return model, (numbers, links)
 
 
 def place_number(place: Union[int, Literal["everywhere"]], where: str) -> int:
-    """As BRAID_PLACE and BRAID_EVERYWHERE have it."""
+    """As C has it."""
     if place == "everywhere":
         return 2**32 - 1
-    if not isinstance(place, int) or not 0 <= place < 64:
-        raise refuse(f"{where} is {place!r}: devices are numbers from 0 to 63")
-    return place + 1
+    if not isinstance(place, int) or not 1 <= place <= 64:
+        raise refuse(f"{where} is {place!r}: places are numbers from 1 to 64")
+    return place
 
 
 class PlanOptions(TypedDict, total=False):

@@ -67,7 +67,7 @@ class ScheduleInfo:
 class Placement:
     """Where and when a node is planned; times count from the start of the frame. `lane`: None if the node is left out,
     since no output needs it. `island`: the number of the stretch of its lane that is one kernel, which it is a call of;
-    None: it is in none."""
+    None: it is in none. `place`: the device, from 1; 1 in a plan for one device, and 0 if the node is left out."""
 
     lane: Optional[int]
     start_ns: int
@@ -88,7 +88,7 @@ class Step(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PlannedCopy:
-    """A copy that a plan for several devices put in: of a part of a buffer, from one of them to another, or back to its
+    """A copy that a plan for several devices put in: of a part of a buffer, from one place to another, or back to its
     home at the end of the frame. Its index is behind those of the graph's nodes."""
 
     index: int
@@ -195,7 +195,7 @@ class Schedule(Owned):
         for index in range(info.num_copies):
             struct = info.copies[index]
             resource, to = string(struct.resource_name), int(struct.to)
-            found.append(PlannedCopy(struct.node, f"copy of {resource} to device {to}", getattr(struct, "from"), to,
+            found.append(PlannedCopy(struct.node, f"copy of {resource} to place {to}", getattr(struct, "from"), to,
                                      resource, struct.offset, struct.bytes, struct.is_return))
         return found
 
@@ -303,7 +303,7 @@ class Schedule(Owned):
         places = [self.placement(node) for node in self._nodes]
         tasks = list(zip(ids, names, places))
         return {
-            "braid": string(lib.braid_get_version()), "format": 2, "kind": "plan", "nodes": info.num_nodes,
+            "braid": string(lib.braid_get_version()), "format": 3, "kind": "plan", "nodes": info.num_nodes,
             "guessed": info.num_guessed, "lanes": [[ids[node.index] for node in lane] for lane in self.lanes],
             "waits": waits, "records": info.num_records,
             "makespan": info.makespan_ns, "bound": info.bound_ns,

@@ -427,7 +427,7 @@ static braid_running_node describe(braid_exec *exec, const struct running_node *
         .frame = frame_of(exec, num_ended, from->slot),
         .iteration = find_iteration(exec, from),
         .lane = from->lane,
-        .place = exec->tasks.items[from->node].place,
+        .place = graph_place_number(exec->tasks.items[from->node].place),
         .rank = find(exec)->rank,
     };
     if (is_locked)

@@ -105,9 +105,8 @@ braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
         return braid_error_invalid("node '%s': too many nodes", name);
     braid_status status = check_after(graph, name, options);
     if (!status && options->place > GRAPH_MOST_PLACES)
-        status =
-            braid_error_invalid("node '%s': its place is %u, not BRAID_PLACE(0) to BRAID_PLACE(%d)",
-                                name, options->place, GRAPH_MOST_PLACES - 1);
+        status = braid_error_invalid("node '%s': its place is %u, not 1 to %d", name,
+                                     options->place, GRAPH_MOST_PLACES);
     if (!status)
         status = braid_graph_check_accesses(graph, name, options);
     if (!status)

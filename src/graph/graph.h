@@ -21,6 +21,17 @@
 #define GRAPH_MOST_PLACES 64
 #define GRAPH_MAX_ITEMS (UINT32_MAX - 1) // nodes, resources or accesses
 
+// A place has an index from 0 in this library, and a number from 1 in the program and in texts.
+static inline uint32_t graph_place_number(uint32_t index)
+{
+    return index + 1;
+}
+
+static inline uint32_t graph_place_index(uint32_t number)
+{
+    return number - 1;
+}
+
 enum graph_role {
     GRAPH_MAIN, // every node that is not the next two
     GRAPH_PRELUDE,
@@ -37,7 +48,7 @@ struct graph_node {
     uint32_t first_access, num_accesses;
     uint8_t kind;         // enum work_kind
     uint8_t role;         // enum graph_role
-    uint8_t place;        // 0: not named; 1 and more: the place before that. Of a main node
+    uint8_t place;        // its number; 0: not named. Of a main node
     uint8_t own_kind;     // its kind before cull.h left it out
     bool may_rest : 1;    // a parameter may disable it, or it has no block at first
     bool must_run : 1;    // on several places, or in a graph that cull.h made: it writes where what
@@ -72,7 +83,7 @@ struct graph_resource {
     uint32_t versioned;     // the buffer
     uint32_t frames_before; // how much earlier that frame was
     uint32_t next_earlier;  // the next name for an earlier frame's memory of it; 0: none
-    uint32_t home;          // GRAPH_EVERYWHERE, or a place from 0. In a placed graph (placed.h)
+    uint32_t home;          // GRAPH_EVERYWHERE, or a place's index. In a placed graph (placed.h)
                             // buffers whose memory the plan or frames choose have one, too
     braid_communicator *communicator; // the graph is a user of it; otherwise NULL
     uint32_t owner; // for it and its ranges: which of the graph's owners, from 1; 0: none

@@ -46,7 +46,8 @@ static braid_status check_model(const braid_place_model *model)
                                    GRAPH_MOST_PLACES);
     for (uint32_t i = 0; model->speeds && i < model->num_places; i++) {
         if (model->speeds[i] == 0)
-            return braid_error_invalid("a plan for devices: the speed of device %u is 0", i);
+            return braid_error_invalid("a plan for devices: the speed of place %u is 0",
+                                       graph_place_number(i));
     }
     return BRAID_OK;
 }

@@ -14,7 +14,7 @@
 struct place_model {
     uint32_t num_places;
     uint32_t num_nodes;      // the program's: those behind them are copies
-    uint32_t *speeds;        // by place
+    uint32_t *speeds;        // by index of the place, as the links
     braid_place_link *links; // from * num_places + to
 };
 
@@ -36,7 +36,9 @@ struct placed {
 
 static inline uint32_t placed_place(const braid_graph *graph, uint32_t node)
 {
-    return graph->places ? graph_nodes(graph)[graph_nodes(graph)[node].main].place - 1u : 0;
+    return graph->places
+               ? graph_place_index(graph_nodes(graph)[graph_nodes(graph)[node].main].place)
+               : 0;
 }
 
 static inline const braid_place_link *placed_link(const struct place_model *model, uint32_t from,

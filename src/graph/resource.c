@@ -226,10 +226,11 @@ braid_status braid_graph_set_home(braid_graph *graph, braid_resource resource, u
     if (what)
         return braid_error_invalid("'%s' is %s, which has no home of its own", name, what);
     if (place != BRAID_EVERYWHERE && place > GRAPH_MOST_PLACES)
-        return braid_error_invalid(
-            "'%s': its home is %u, not BRAID_PLACE(0) to BRAID_PLACE(%d) or BRAID_EVERYWHERE", name,
-            place, GRAPH_MOST_PLACES - 1);
-    home->home = place == BRAID_EVERYWHERE ? GRAPH_EVERYWHERE : place ? place - 1 : 0;
+        return braid_error_invalid("'%s': its home is %u, not 1 to %d or BRAID_EVERYWHERE", name,
+                                   place, GRAPH_MOST_PLACES);
+    home->home = place == BRAID_EVERYWHERE ? GRAPH_EVERYWHERE
+                 : place                   ? graph_place_index(place)
+                                           : 0;
     graph->version++;
     return BRAID_OK;
 }

@@ -92,8 +92,8 @@ struct lane_text braid_schedule_lane_text(const braid_schedule *schedule, uint32
     struct lane_text lane_text;
     char *text = lane_text.text;
     if (schedule->graph->place_of)
-        snprintf(text, sizeof(lane_text.text), "device %u, lane %u",
-                 schedule_lane_place(schedule, lane), lane);
+        snprintf(text, sizeof(lane_text.text), "place %u, lane %u",
+                 graph_place_number(schedule_lane_place(schedule, lane)), lane);
     else
         snprintf(text, sizeof(lane_text.text), "lane %u", lane);
     return lane_text;
@@ -132,7 +132,8 @@ braid_status braid_schedule_get_placement_sized(const braid_schedule *schedule, 
         .end_ns = start + schedule->cost_ns[node.index],
         .island = schedule->division.island_of ? schedule->division.island_of[node.index]
                                                : BRAID_NO_ISLAND,
-        .place = plan_place_of(schedule->graph, node.index), // a body has lanes of its own
+        // A body has lanes of its own.
+        .place = graph_place_number(plan_place_of(schedule->graph, node.index)),
     };
     if (schedule_left_out(schedule, node.index))
         placement = (braid_placement){ .lane = BRAID_NO_LANE, .island = BRAID_NO_ISLAND };

@@ -124,7 +124,7 @@ static inline bool schedule_is_copy(const braid_schedule *schedule, uint32_t nod
     return schedule->placed && node >= schedule->placed->model.num_nodes;
 }
 
-// A lane's name in drawings: "lane 3", or "device 1, lane 3" if there are several places.
+// A lane's name in drawings: "lane 3", or "place 1, lane 3" if there are several places.
 struct lane_text {
     char text[40];
 };

@@ -80,7 +80,7 @@ static braid_status check_place(const struct verify_memory *memory, const struct
     if (plan->num_places > 1 && (offset < plan->begins[whole->home] ||
                                  offset + whole->bytes > plan->begins[whole->home + 1]))
         return braid_error(BRAID_INTERNAL, "transient '%s' is not in the memory of place %u", name,
-                           whole->home);
+                           graph_place_number(whole->home));
     if (offset % whole->alignment || plan->info.alignment % whole->alignment)
         return braid_error(BRAID_INTERNAL, "transient '%s' is not aligned to %llu bytes", name,
                            (unsigned long long)whole->alignment);

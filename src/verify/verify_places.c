@@ -249,8 +249,9 @@ static braid_status check_nodes(const struct placed *placed, const struct graph_
         if (place != wanted)
             return braid_error(
                 BRAID_INTERNAL,
-                "the plan puts node %s on device %u, and node %s, which it is in, on device %u",
-                placed_name(placed, i).text, place, placed_name(placed, region->node).text, wanted);
+                "the plan puts node %s on place %u, and node %s, which it is in, on place %u",
+                placed_name(placed, i).text, graph_place_number(place),
+                placed_name(placed, region->node).text, graph_place_number(wanted));
     }
     return BRAID_OK;
 }
@@ -336,9 +337,9 @@ static bool has_address(const struct proof *proof, const struct array *list, uin
 
 static braid_status report_memory(const struct proof *proof, uint32_t node, uint32_t resource)
 {
-    return braid_error(BRAID_INTERNAL, "the plan gives node %s other memory than '%s' on device %u",
+    return braid_error(BRAID_INTERNAL, "the plan gives node %s other memory than '%s' on place %u",
                        name_of(proof, node).text, buffer_name(proof, resource),
-                       placed_place(proof->graph, node));
+                       graph_place_number(placed_place(proof->graph, node)));
 }
 
 // The memory of an access is that of the node's place, and the node is given its address. A region
@@ -382,9 +383,10 @@ static braid_status check_node(const struct proof *proof, uint32_t node)
         return braid_error(BRAID_INTERNAL, "the plan makes node %s another one",
                            name_of(proof, node).text);
     if (placed_place(proof->graph, node) >= proof->placed->model.num_places ||
-        (named && placed_place(proof->graph, node) != named - 1))
-        return braid_error(BRAID_INTERNAL, "the plan puts node %s on device %u",
-                           name_of(proof, node).text, placed_place(proof->graph, node));
+        (named && placed_place(proof->graph, node) != graph_place_index(named)))
+        return braid_error(BRAID_INTERNAL, "the plan puts node %s on place %u",
+                           name_of(proof, node).text,
+                           graph_place_number(placed_place(proof->graph, node)));
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < ours->num_accesses && !status; i++)
         status = check_memory(proof, node, ours->first_access + i);
@@ -418,9 +420,9 @@ static braid_status check_copy(const struct proof *proof, const braid_planned_co
     bool right =
         node->kind == WORK_COPY && node->num_accesses == 2 && accesses[0].mode == BRAID_READ &&
         accesses[1].mode == BRAID_WRITE && work->bytes == copy->bytes &&
-        placed_place(proof->graph, copy->node) == copy->from &&
-        is_at(proof, accesses[0].resource, copy->from) &&
-        is_at(proof, accesses[1].resource, copy->to) &&
+        placed_place(proof->graph, copy->node) == graph_place_index(copy->from) &&
+        is_at(proof, accesses[0].resource, graph_place_index(copy->from)) &&
+        is_at(proof, accesses[1].resource, graph_place_index(copy->to)) &&
         is_end(proof, copy->node, accesses[1].resource, offsetof(struct work_copy, to), work->to) &&
         is_end(proof, copy->node, accesses[0].resource, offsetof(struct work_copy, from),
                work->from);

@@ -113,10 +113,10 @@ static braid_status check_lane_places(const braid_schedule *schedule, const stru
         const braid_step *op = &program->ops[i];
         if (program_has_node(op) &&
             program->lanes[op->lane].place != placed_place(schedule->placed->graph, op->node))
-            return braid_error(BRAID_INTERNAL,
-                               "the plan runs node '%s' of device %u on lane %u of another",
-                               braid_schedule_node_name(schedule, op->node),
-                               placed_place(schedule->placed->graph, op->node), op->lane);
+            return braid_error(
+                BRAID_INTERNAL, "the plan runs node '%s' of place %u on lane %u of another",
+                braid_schedule_node_name(schedule, op->node),
+                graph_place_number(placed_place(schedule->placed->graph, op->node)), op->lane);
     }
     for (uint32_t i = 0; i < program->num_bodies && !status; i++)
         status = check_lane_places(schedule, &program->bodies[i]);

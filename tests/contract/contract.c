@@ -99,7 +99,7 @@ braid_status contract_create_exec(struct contract *contract, const braid_graph *
 
 uint32_t contract_place(uint32_t index)
 {
-    return contract_places() > 1 ? BRAID_PLACE(index % contract_places()) : 0;
+    return contract_places() > 1 ? index % contract_places() + 1 : 0;
 }
 
 void contract_choose_place(const braid_graph *graph, braid_node_options *options)
@@ -108,7 +108,7 @@ void contract_choose_place(const braid_graph *graph, braid_node_options *options
     bool is_bound = options->place || options->lane_hint || options->num_accesses ||
                     options->prelude_of.graph || options->epilogue_of.graph || graph->open.num;
     if (contract_places() > 1 && !is_bound)
-        options->place = BRAID_PLACE(next++ % contract_places());
+        options->place = next++ % contract_places() + 1;
 }
 
 enum { staging_bytes = 64 * 1024 };

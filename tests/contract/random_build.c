@@ -115,7 +115,7 @@ static void add_node(struct builder *builder, struct random_node *node)
             chosen->after[chosen->options.num_after++] = chosen->after[i];
     }
     if (contract_places() > 1 && node->role == 0 && !options.lane_hint)
-        options.place = BRAID_PLACE(random_below(builder->random, contract_places()));
+        options.place = random_below(builder->random, contract_places()) + 1;
     if (node->role < 0)
         options.prelude_of = main_of(builder, node)->handle;
     if (node->role > 0)

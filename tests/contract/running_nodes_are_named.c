@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A black box tells which nodes run, from any thread, while they do not end.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,14 @@ static void make_diamond(struct contract *contract, struct diamond *diamond)
     diamond->exec = make_exec(contract, graph);
 }
 
+static uint32_t find_place(const struct diamond *diamond)
+{
+    braid_placement planned;
+    check_ok(braid_schedule_get_placement(braid_exec_get_schedule(diamond->exec), diamond->stuck,
+                                          &planned));
+    return planned.place;
+}
+
 static void a_kernel_that_does_not_end_is_named(void **state)
 {
     struct contract *contract = *state;
@@ -84,6 +93,8 @@ static void a_kernel_that_does_not_end_is_named(void **state)
     assert_string_equal(node.name, stuck_name);
     assert_int_equal(node.frame, 0);
     assert_int_equal(node.iteration, 0);
+    assert_in_range(node.place, 1, contract_places());
+    assert_int_equal(node.place, find_place(&diamond));
     assert_int_equal(node.num_words, 3);
     assert_ptr_equal((void *)(uintptr_t)node.arguments[0], diamond.gate.open);
     gate_open(diamond.gate);
@@ -102,6 +113,9 @@ static void a_wait_that_times_out_names_it(void **state)
     assert_non_null(strstr(braid_error_get_message(), "'stuck'"));
     assert_null(strstr(braid_error_get_message(), "'first'"));
     assert_non_null(strstr(braid_error_get_details(), "'stuck': frame 0, "));
+    char place[32];
+    snprintf(place, sizeof(place), "place %u, rank 0", find_place(&diamond));
+    assert_non_null(strstr(braid_error_get_details(), place));
     gate_open(diamond.gate);
     check_ok(braid_exec_wait(diamond.exec));
 }

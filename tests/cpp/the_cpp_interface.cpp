@@ -378,17 +378,16 @@ static void several_devices_are_planned_for()
     braid::kernel add("add", [](const braid_blocks &, int *, const int *) {});
     auto graph = braid::graph::create();
     auto from = graph.buffer("in", in), to = graph.buffer("out", out);
-    graph.set_home(to, BRAID_PLACE(1));
-    auto node =
-        graph.add(add, 1, braid::task("add").reads(from).writes(to).on(BRAID_PLACE(1)), to, from);
+    graph.set_home(to, 2);
+    auto node = graph.add(add, 1, braid::task("add").reads(from).writes(to).on(2), to, from);
     braid_place_model two = {};
     two.num_places = 2;
     two.link.latency_ns = 100;
     braid_schedule_options options = free_plan;
     options.places = &two;
     auto schedule = braid::schedule::plan(graph, options);
-    expect(schedule.placement(node).place == 1 && schedule.info().num_copies == 1);
-    expect(schedule.copies().begin()->to == 1 && schedule.copies().begin()->bytes == 4000);
+    expect(schedule.placement(node).place == 2 && schedule.info().num_copies == 1);
+    expect(schedule.copies().begin()->to == 2 && schedule.copies().begin()->bytes == 4000);
 }
 
 static void several_devices_run_one_graph(braid::device &device)
@@ -401,7 +400,7 @@ static void several_devices_run_one_graph(braid::device &device)
     auto buffer = graph.buffer("numbers", numbers);
     braid::kernel add("add", add_to_each);
     for (std::uint32_t place = 0; place < 2; place++)
-        graph.add(add, 2, braid::task().updates(buffer).on(BRAID_PLACE(place)), buffer, 1);
+        graph.add(add, 2, braid::task().updates(buffer).on(place + 1), buffer, 1);
     auto exec = braid::exec::create(group, graph);
     exec.launch();
     exec.wait();

@@ -192,7 +192,7 @@ static void add_resources(struct shape *shape)
     check_ok(braid_graph_add_buffer(shape->graph, "pinned", (void *)0x20000000, 70, &resources[7]));
     check_ok(braid_graph_add_versioned_buffer(shape->graph, "v", versions, 2, 64, &resources[8]));
     check_ok(braid_graph_add_transient(shape->graph, "transient", 50, 0, &resources[9]));
-    check_ok(braid_graph_set_home(shape->graph, resources[5], BRAID_PLACE(1)));
+    check_ok(braid_graph_set_home(shape->graph, resources[5], 2));
     check_ok(braid_graph_set_home(shape->graph, resources[7], BRAID_EVERYWHERE));
     check_ok(braid_graph_set_home(shape->graph, resources[4], BRAID_EVERYWHERE));
     shape->num_resources = 10;
@@ -325,7 +325,7 @@ static braid_graph *make_graph(uint64_t seed, bool has_places)
         else
             last_main = shape.num_nodes;
         if (has_places && role != 1 && role != 2 && random_below(&shape.random, 4) == 0)
-            options.place = BRAID_PLACE(random_below(&shape.random, 2));
+            options.place = random_below(&shape.random, 2) + 1;
         if (role == 1 || role == 2) {
             options.num_after = 0;
             options.lane_hint = 0;

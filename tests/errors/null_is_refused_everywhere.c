@@ -174,7 +174,7 @@ static void graphs_refuse_null(void **state)
     refuses(braid_graph_add_resource(all->graph, "a", NULL), "out_resource");
     refuses(braid_graph_add_edge(NULL, all->node, all->node), "graph");
     refuses(braid_graph_set_cost(NULL, all->node, 1), "graph");
-    refuses(braid_graph_set_home(NULL, (braid_resource){ 0 }, BRAID_PLACE(0)), "graph");
+    refuses(braid_graph_set_home(NULL, (braid_resource){ 0 }, 1), "graph");
     refuses(braid_graph_set_output(NULL, (braid_resource){ 0 }), "graph");
     refuses(braid_graph_save_costs(NULL, all->device, "costs.json"), "graph");
     refuses(braid_graph_save_costs(all->graph, NULL, "costs.json"), "device");

@@ -136,8 +136,8 @@ static braid_exec *make_far(braid_device *group, uint32_t *word, braid_exec_mode
     braid_resource buffer;
     braid_graph *graph = own_graph();
     check_ok(braid_graph_add_buffer(graph, "word", word, 4, &buffer));
-    check_ok(braid_graph_set_home(graph, buffer, BRAID_PLACE(1)));
-    const braid_fill fill = { BRAID_ACCESSES({ buffer, BRAID_WRITE }), .node.place = BRAID_PLACE(1),
+    check_ok(braid_graph_set_home(graph, buffer, 2));
+    const braid_fill fill = { BRAID_ACCESSES({ buffer, BRAID_WRITE }), .node.place = 2,
                               .to_resource = buffer, .value_bytes = 4, .num_values = 1 };
     check_ok(braid_graph_add_fill(graph, &fill, NULL));
     const braid_exec_options options = { .mode = mode };

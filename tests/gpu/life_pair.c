@@ -99,21 +99,20 @@ static void fill_graph(struct pair *pair, braid_graph *graph)
         char name[8];
         snprintf(name, sizeof(name), "w%u", i);
         check_ok(braid_graph_add_buffer(graph, name, pair->words[i % 2] + i / 2, 4, &buffers[i]));
-        check_ok(braid_graph_set_home(graph, buffers[i], BRAID_PLACE(i % 2)));
+        check_ok(braid_graph_set_home(graph, buffers[i], i % 2 + 1));
     }
     const braid_fill fill = { BRAID_ACCESSES({ buffers[0], BRAID_WRITE }),
-                              .node.place = BRAID_PLACE(0),
+                              .node.place = 1,
                               .to_resource = buffers[0],
                               .value = 3,
                               .value_bytes = 4,
                               .num_values = 1 };
     check_ok(braid_graph_add_fill(graph, &fill, NULL));
-    add_sum(graph, buffers[1], buffers[0], 0, BRAID_PLACE(1), &pair->first);
-    add_sum(graph, buffers[2], buffers[1], 1, BRAID_PLACE(0), NULL);
-    add_sum(graph, buffers[5], buffers[4], 1, BRAID_PLACE(1), NULL);
-    const braid_queue_call queued = { BRAID_ACCESSES({ buffers[3], BRAID_WRITE }),
-                                      .node.place = BRAID_PLACE(1), .call = fill_as_a_graph,
-                                      .user_resource = buffers[3] };
+    add_sum(graph, buffers[1], buffers[0], 0, 2, &pair->first);
+    add_sum(graph, buffers[2], buffers[1], 1, 1, NULL);
+    add_sum(graph, buffers[5], buffers[4], 1, 2, NULL);
+    const braid_queue_call queued = { BRAID_ACCESSES({ buffers[3], BRAID_WRITE }), .node.place = 2,
+                                      .call = fill_as_a_graph, .user_resource = buffers[3] };
     check_ok(braid_graph_add_queue_call(graph, &queued, NULL));
     const braid_host_call host_call = { BRAID_ACCESSES({ buffers[2], BRAID_READ }),
                                         .call = count_host_call, .user = &pair->num_host_calls };

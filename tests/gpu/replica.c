@@ -26,15 +26,15 @@ void replica_add_reader(struct replica *replica, braid_graph *graph, uint32_t *w
     braid_resource out;
     uint32_t one = 1;
     check_ok(braid_graph_add_buffer(graph, "weights", word, 4, &replica->weights));
-    check_ok(braid_graph_set_home(graph, replica->weights, BRAID_PLACE(0)));
+    check_ok(braid_graph_set_home(graph, replica->weights, 1));
     check_ok(braid_graph_add_buffer(graph, "out", replica->there, 4, &out));
-    check_ok(braid_graph_set_home(graph, out, BRAID_PLACE(1)));
+    check_ok(braid_graph_set_home(graph, out, 2));
     const braid_access accesses[] = { { out, BRAID_WRITE }, { replica->weights, BRAID_READ } };
     const braid_arg args[] = { braid_resource_address(&out),
                                braid_resource_address(&replica->weights),
                                braid_resource_address(&replica->weights), BRAID_ARG(one) };
     const braid_kernel_node launch = {
-        .node = { .accesses = accesses, .num_accesses = 2, .place = BRAID_PLACE(1) },
+        .node = { .accesses = accesses, .num_accesses = 2, .place = 2 },
         .kernel = &sum_kernel,
         .args = args,
         .num_args = 4,

@@ -135,12 +135,12 @@ void test_homes_of_what_has_none_are_refused(void **state)
         uint32_t place;
         const char *named;
     } bad[] = {
-        { transient, BRAID_PLACE(0), "'passing' is a transient buffer" },
-        { scratch, BRAID_PLACE(0), "'notes' is scratch" },
-        { world->part, BRAID_PLACE(0), "'image' is a range" },
-        { earlier, BRAID_PLACE(0), "'state[-1]' is an earlier version" },
-        { world->foreign_resource, BRAID_PLACE(0), "is not a resource of this graph" },
-        { { earlier.index + 1, earlier.graph }, BRAID_PLACE(0), "is not a resource of this graph" },
+        { transient, 1, "'passing' is a transient buffer" },
+        { scratch, 1, "'notes' is scratch" },
+        { world->part, 1, "'image' is a range" },
+        { earlier, 1, "'state[-1]' is an earlier version" },
+        { world->foreign_resource, 1, "is not a resource of this graph" },
+        { { earlier.index + 1, earlier.graph }, 1, "is not a resource of this graph" },
         { world->image, 1000, "'image': its home is 1000" },
     };
     char *before = graph_state(graph);

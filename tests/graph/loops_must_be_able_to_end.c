@@ -103,7 +103,7 @@ static void options_that_a_loop_has_not_are_refused(void **state)
             "no .accesses");
     refuses(world, (braid_loop){ .times = 2, .node.prelude_of = world->before }, "prelude");
     refuses(world, (braid_loop){ .times = 2, .node.epilogue_of = world->before }, "prelude");
-    refuses(world, (braid_loop){ .times = 2, .node.place = BRAID_PLACE(0) }, ".place");
+    refuses(world, (braid_loop){ .times = 2, .node.place = 1 }, ".place");
     refuses(world, (braid_loop){ .times = 2, .node.cost_ns = 5 }, "no .cost_ns");
     const braid_node nothing = { 99, world->graph->id };
     refuses(world, (braid_loop){ .times = 2, .node = { .after = &nothing, .num_after = 1 } },

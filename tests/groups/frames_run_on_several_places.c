@@ -170,9 +170,9 @@ static braid_exec *make_pair(struct field *field, const braid_exec_options *opti
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_buffer(graph, "first", field->buffers[0][0], bytes, &first));
     check_ok(braid_graph_add_buffer(graph, "second", field->buffers[last][1], bytes, &second));
-    check_ok(braid_graph_set_home(graph, second, BRAID_PLACE(last)));
+    check_ok(braid_graph_set_home(graph, second, last + 1));
     const braid_fill fill = { BRAID_ACCESSES({ first, BRAID_WRITE }),
-                              .node.place = BRAID_PLACE(0),
+                              .node.place = 1,
                               .to_resource = first,
                               .value = 7,
                               .value_bytes = 4,
@@ -183,7 +183,7 @@ static braid_exec *make_pair(struct field *field, const braid_exec_options *opti
                                BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num) };
     const braid_access accesses[] = { { first, BRAID_READ }, { second, BRAID_WRITE } };
     const braid_kernel_node launch = {
-        .node = { .accesses = accesses, .num_accesses = 2, .place = BRAID_PLACE(last) },
+        .node = { .accesses = accesses, .num_accesses = 2, .place = last + 1 },
         .kernel = &test_axpy,
         .grid = { 1, 1, 1 },
         .block = { PLACED_WORDS, 1, 1 },

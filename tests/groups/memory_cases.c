@@ -20,8 +20,8 @@ static braid_exec *make_reader(struct field *field)
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_buffer(graph, "weights", field->buffers[last][0], bytes, &weights));
     check_ok(braid_graph_add_buffer(graph, "found", field->buffers[last][1], bytes, &found));
-    check_ok(braid_graph_set_home(graph, weights, BRAID_PLACE(last)));
-    check_ok(braid_graph_set_home(graph, found, BRAID_PLACE(last)));
+    check_ok(braid_graph_set_home(graph, weights, last + 1));
+    check_ok(braid_graph_set_home(graph, found, last + 1));
     const braid_copy copy = { BRAID_ACCESSES({ weights, BRAID_READ }, { found, BRAID_WRITE }),
                               .to_resource = found, .from_resource = weights, .bytes = bytes };
     check_ok(braid_graph_add_copy(graph, &copy, NULL));
@@ -76,15 +76,14 @@ static braid_exec *make_writer(struct field *field, bool by_parameter, braid_par
     const braid_arg args[] = { braid_resource_address(&to), braid_resource_address(&from),
                                BRAID_ARG(factor), BRAID_ARG(addend), BRAID_ARG(num) };
     const braid_access accesses[] = { { from, BRAID_READ }, { to, BRAID_WRITE } };
-    const braid_kernel_node launch = { .node = { .accesses = accesses,
-                                                 .num_accesses = 2,
-                                                 .place =
-                                                     BRAID_PLACE(field->test->num_places - 1) },
-                                       .kernel = &test_axpy,
-                                       .grid = { 1, 1, 1 },
-                                       .block = { PLACED_WORDS, 1, 1 },
-                                       .args = args,
-                                       .num_args = 5 };
+    const braid_kernel_node launch = {
+        .node = { .accesses = accesses, .num_accesses = 2, .place = field->test->num_places },
+        .kernel = &test_axpy,
+        .grid = { 1, 1, 1 },
+        .block = { PLACED_WORDS, 1, 1 },
+        .args = args,
+        .num_args = 5
+    };
     check_ok(braid_graph_add_kernel(graph, &launch, out_node));
     const braid_parameter_use use = { .node = *out_node, .target = BRAID_TARGET_ENABLED };
     if (by_parameter)
@@ -156,8 +155,8 @@ void a_parameter_that_came_late_is_refused(void **state)
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_buffer(graph, "to", field->buffers[0][0], 64, &to));
     const braid_fill fill = { BRAID_ACCESSES({ to, BRAID_WRITE }),
-                              .node.place = BRAID_PLACE(field->test->num_places - 1),
-                              .to_resource = to, .num_values = 64 };
+                              .node.place = field->test->num_places, .to_resource = to,
+                              .num_values = 64 };
     check_ok(braid_graph_add_fill(graph, &fill, &node));
     check_ok(braid_graph_add_parameter(graph, "on", sizeof(bool), &on));
     check_ok(braid_schedule_create(graph, &options, &schedule));

@@ -45,7 +45,7 @@ static void choose_node(struct placed_model *model, struct random *random, struc
     node->from = choose_other(model, random, node->to);
     node->with = choose_other(model, random, node->to);
     if (random_chance(random, named))
-        node->place = BRAID_PLACE(random_below(random, model->num_places));
+        node->place = random_below(random, model->num_places) + 1;
 }
 
 // A frame finds nothing in a transient buffer: the first nodes fill them.
@@ -83,7 +83,7 @@ static void declare(const struct placed_model *model, uint32_t *const *addresses
             check_ok(braid_graph_add_transient(graph, name, bytes, 0, &parts[0]));
         } else {
             check_ok(braid_graph_add_buffer(graph, name, addresses[i], bytes, &parts[0]));
-            check_ok(braid_graph_set_home(graph, parts[0], BRAID_PLACE(model->homes[i])));
+            check_ok(braid_graph_set_home(graph, parts[0], model->homes[i] + 1));
         }
         check_ok(braid_graph_add_range(graph, parts[0], 0, bytes / 2, &parts[1]));
         check_ok(braid_graph_add_range(graph, parts[0], bytes / 2, bytes / 2, &parts[2]));

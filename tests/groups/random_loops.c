@@ -25,7 +25,7 @@ static braid_node add_statement(struct built *built, const struct statement *it,
     struct words *words = &placed->words;
     if (!depth)
         placed->place = random_chance(placed->random, 50)
-                            ? BRAID_PLACE(random_below(placed->random, words->last + 1))
+                            ? random_below(placed->random, words->last + 1) + 1
                             : 0;
     uint32_t place = placed->place;
     if (it->kind == LOOP || it->kind == IF)

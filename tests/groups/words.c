@@ -37,7 +37,7 @@ struct words words_begin_some(struct field *field, uint32_t num, uint32_t home,
         words.addresses[i] = memory_of(field, place, i);
         check_ok(braid_graph_add_buffer(words.graph, name, words.addresses[i], sizeof(uint32_t),
                                         &words.resources[i]));
-        check_ok(braid_graph_set_home(words.graph, words.resources[i], BRAID_PLACE(place)));
+        check_ok(braid_graph_set_home(words.graph, words.resources[i], place + 1));
     }
     return words;
 }

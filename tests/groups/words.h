@@ -24,7 +24,7 @@ struct words words_begin_some(struct field *field, uint32_t num, uint32_t home,
                               uint32_t first_transient);
 void words_end(struct words *words, braid_exec *exec); // takes NULL
 
-// `place` is BRAID_PLACE(i), or 0. to = from * factor + addend; to = one + other.
+// `place` counts from 1; 0 is none. to = from * factor + addend; to = one + other.
 braid_node words_add_axpy(struct words *words, uint32_t to, uint32_t from, uint32_t factor,
                           uint32_t addend, uint32_t place);
 braid_node words_add_add(struct words *words, uint32_t to, uint32_t one, uint32_t other,

@@ -81,6 +81,8 @@ static void only_what_outputs_need_is_planned(void **state)
     assert_int_equal(info.critical_path[1], blur.index);
     assert_int_equal(placement_of(schedule, count).lane, BRAID_NO_LANE);
     assert_int_equal(placement_of(schedule, count).end_ns, 0);
+    assert_int_equal(placement_of(schedule, count).place, 0);
+    assert_int_equal(placement_of(schedule, blur).place, 1);
     check_explains(schedule, count, count, "left out: no output of the graph needs its results");
     check_explains(schedule, blur, average,
                    "average is left out: no output of the graph needs its results");

@@ -28,26 +28,21 @@ static braid_node begin_loop(braid_graph *graph, braid_loop loop)
     return node;
 }
 
-// Both words are written on device 0. The loop, of which one node is on `place`, counts one down
-// and overwrites the other, which is read on device 0.
+// Both words are written on the first place. The loop, of which one node is on `place`, counts one
+// down and overwrites the other, which is read on the first place.
 static struct bodies make_bodies(uint32_t place)
 {
     struct bodies bodies = { .graph = new_graph() };
     braid_graph *graph = bodies.graph;
-    bodies.left = add_home(graph, "left", BYTES, BRAID_PLACE(0));
-    bodies.out = add_home(graph, "out", BYTES, BRAID_PLACE(0));
-    bodies.found = add_home(graph, "found", BYTES, BRAID_PLACE(0));
+    bodies.left = add_home(graph, "left", BYTES, 1);
+    bodies.out = add_home(graph, "out", BYTES, 1);
+    bodies.found = add_home(graph, "found", BYTES, 1);
     const struct user users[NUM_NODES] = {
-        [START] = { "start", 10, BRAID_PLACE(0), { bodies.left }, { BRAID_WRITE }, 1 },
-        [WRITE] = { "write", 10, BRAID_PLACE(0), { bodies.out }, { BRAID_WRITE }, 1 },
+        [START] = { "start", 10, 1, { bodies.left }, { BRAID_WRITE }, 1 },
+        [WRITE] = { "write", 10, 1, { bodies.out }, { BRAID_WRITE }, 1 },
         [LESS] = { "less", 1000, 0, { bodies.left }, { BRAID_READ_WRITE }, 1 },
         [SET] = { "set", 8, place, { bodies.out, bodies.left }, { BRAID_WRITE, BRAID_READ }, 2 },
-        [READ] = { "read",
-                   10,
-                   BRAID_PLACE(0),
-                   { bodies.out, bodies.found },
-                   { BRAID_READ, BRAID_WRITE },
-                   2 },
+        [READ] = { "read", 10, 1, { bodies.out, bodies.found }, { BRAID_READ, BRAID_WRITE }, 2 },
     };
     for (uint32_t i = 0; i < NUM_NODES; i++) {
         if (i == LOOP)
@@ -68,14 +63,15 @@ static struct bodies make_bodies(uint32_t place)
 static void a_loop_has_what_it_may_leave_as_it_was(void **state)
 {
     (void)state;
-    struct bodies bodies = make_bodies(BRAID_PLACE(1));
+    struct bodies bodies = make_bodies(2);
     braid_schedule *schedule = plan_on_devices(bodies.graph, 2, 1);
     braid_schedule_info info = info_of(schedule);
     assert_int_equal(info.num_copies, 4);
     for (uint32_t i = 0; i < info.num_copies; i++)
-        assert_int_equal(info.copies[i].to, i < 2);
+        assert_int_equal(info.copies[i].to, i < 2 ? 2 : 1);
     for (uint32_t i = 0; i < NUM_NODES; i++)
-        assert_int_equal(placement_of(schedule, bodies.nodes[i]).place, i >= LOOP && i <= SET);
+        assert_int_equal(placement_of(schedule, bodies.nodes[i]).place,
+                         i >= LOOP && i <= SET ? 2 : 1);
 }
 
 // A loop of 4 * 1008 ns takes 1008 ns on a device that is four times as fast. Its cost is scaled
@@ -93,8 +89,8 @@ static void a_loop_runs_where_the_frame_is_shortest(void **state)
     braid_schedule *schedule = plan_with(bodies.graph, &options);
     braid_placement loop = placement_of(schedule, bodies.nodes[LOOP]);
     braid_placement less = placement_of(schedule, bodies.nodes[LESS]);
-    assert_int_equal(loop.place, 1);
-    assert_int_equal(less.place, 1);
+    assert_int_equal(loop.place, 2);
+    assert_int_equal(less.place, 2);
     assert_int_equal(less.end_ns - less.start_ns, 250);
     assert_int_equal(loop.end_ns - loop.start_ns, 4 * (250 + 2));
     braid_schedule_info info = info_of(schedule);
@@ -110,17 +106,17 @@ static void hints_inside_bind_nothing_outside(void **state)
 {
     (void)state;
     braid_graph *graph = new_graph();
-    braid_resource left = add_home(graph, "left", BYTES, BRAID_PLACE(0));
-    struct user user = { "less", 10, BRAID_PLACE(0), { left }, { BRAID_READ_WRITE }, 1 };
+    braid_resource left = add_home(graph, "left", BYTES, 1);
+    struct user user = { "less", 10, 1, { left }, { BRAID_READ_WRITE }, 1 };
     user.lane_hint = 5;
     begin_loop(graph, (braid_loop){ .times = 2 });
     add_user(graph, &user);
     check_ok(braid_graph_end(graph));
     user.name = "elsewhere";
-    user.place = BRAID_PLACE(1);
+    user.place = 2;
     braid_node elsewhere = add_user(graph, &user);
     braid_schedule *schedule = plan_on_devices(graph, 2, 1);
-    assert_int_equal(placement_of(schedule, elsewhere).place, 1);
+    assert_int_equal(placement_of(schedule, elsewhere).place, 2);
 }
 
 // Edges across the border of a loop are those of its node. Those inside may go against the order of
@@ -131,14 +127,14 @@ static void edges_lead_into_a_loop(void **state)
     braid_graph *graph = new_graph();
     braid_resource words[2];
     for (uint32_t i = 0; i < 2; i++)
-        words[i] = add_home(graph, i ? "b" : "a", BYTES, BRAID_PLACE(0));
+        words[i] = add_home(graph, i ? "b" : "a", BYTES, 1);
     begin_loop(graph, (braid_loop){ .times = 2 });
     struct user user = { "first", 10, 0, { words[0] }, { BRAID_READ }, 1 };
     braid_node first = add_user(graph, &user);
     user = (struct user){ "second", 10, 0, { words[0] }, { BRAID_READ }, 1 };
     braid_node second = add_user(graph, &user);
     check_ok(braid_graph_end(graph));
-    user = (struct user){ "before", 10, BRAID_PLACE(1), { words[1] }, { BRAID_WRITE }, 1 };
+    user = (struct user){ "before", 10, 2, { words[1] }, { BRAID_WRITE }, 1 };
     braid_node before = add_user(graph, &user);
     new_edge(graph, before, second);
     new_edge(graph, second, first);
@@ -150,9 +146,9 @@ static void edges_lead_into_a_loop(void **state)
 static void a_loop_that_no_output_needs_is_nowhere(void **state)
 {
     (void)state;
-    struct bodies bodies = make_bodies(BRAID_PLACE(1));
-    braid_resource seen = add_home(bodies.graph, "seen", BYTES, BRAID_PLACE(0));
-    const struct user user = { "see", 10, BRAID_PLACE(1), { seen }, { BRAID_READ_WRITE }, 1 };
+    struct bodies bodies = make_bodies(2);
+    braid_resource seen = add_home(bodies.graph, "seen", BYTES, 1);
+    const struct user user = { "see", 10, 2, { seen }, { BRAID_READ_WRITE }, 1 };
     begin_loop(bodies.graph, (braid_loop){ .times = 2 });
     add_user(bodies.graph, &user);
     check_ok(braid_graph_end(bodies.graph));
@@ -167,7 +163,7 @@ static void planning_may_run_out_of_memory(void **state)
     (void)state;
     const braid_place_model model = { .num_places = 2 };
     const braid_schedule_options options = { .costs = &free_costs, .places = &model };
-    struct bodies bodies = make_bodies(BRAID_PLACE(1));
+    struct bodies bodies = make_bodies(2);
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {
         braid_schedule *schedule = NULL;
@@ -204,12 +200,12 @@ static void forget_the_condition(struct placed *placed)
 
 static void part(struct placed *placed)
 {
-    node_of(placed, LESS)->place = BRAID_PLACE(0);
+    node_of(placed, LESS)->place = 1;
 }
 
 static void part_from_all(struct placed *placed)
 {
-    node_of(placed, LOOP)->place = BRAID_PLACE(0);
+    node_of(placed, LOOP)->place = 1;
 }
 
 static void read_at_home(struct placed *placed)
@@ -247,10 +243,10 @@ static void a_wrong_plan_is_told_what_is_wrong(void **state)
         void (*lie)(struct placed *placed);
         const char *text;
     } lies[] = {
-        { forget_what_is_overwritten, "has node 2 'count' find nothing in 'out on device 1'" },
-        { forget_the_condition, "has node 2 'count' find nothing in 'left on device 1'" },
-        { part, "puts node 3 'less' on device 0, and node 2 'count', which it is in, on device 1" },
-        { part_from_all, "and node 2 'count', which it is in, on device 0" },
+        { forget_what_is_overwritten, "has node 2 'count' find nothing in 'out on place 2'" },
+        { forget_the_condition, "has node 2 'count' find nothing in 'left on place 2'" },
+        { part, "puts node 3 'less' on place 1, and node 2 'count', which it is in, on place 2" },
+        { part_from_all, "and node 2 'count', which it is in, on place 1" },
         { read_at_home, "other loops or branches" },
         { have_no_condition, "other loops or branches" },
         { be_longer, "other loops or branches" },
@@ -258,7 +254,7 @@ static void a_wrong_plan_is_told_what_is_wrong(void **state)
         { come_back_early, "and not that of 2 'count'" },
     };
     for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
-        struct bodies bodies = make_bodies(BRAID_PLACE(1));
+        struct bodies bodies = make_bodies(2);
         braid_schedule *schedule = plan_on_devices(bodies.graph, 2, 1);
         lies[i].lie(schedule->placed);
         check_fails(braid_schedule_verify(schedule, bodies.graph), BRAID_INTERNAL, lies[i].text);

@@ -22,9 +22,9 @@ static braid_graph *random_buffers(struct random *random, uint32_t num_places)
     uint32_t num = 1 + random_below(random, 4), num_buffers = num;
     for (uint32_t i = 0; i < num_buffers; i++) {
         is_fresh[i] = random_chance(random, 30);
-        all[i] = is_fresh[i] ? add_transient(graph, "transient", MOST_BYTES)
-                             : add_home(graph, "home", MOST_BYTES,
-                                        BRAID_PLACE(random_below(random, num_places)));
+        all[i] = is_fresh[i]
+                     ? add_transient(graph, "transient", MOST_BYTES)
+                     : add_home(graph, "home", MOST_BYTES, random_below(random, num_places) + 1);
     }
     for (uint32_t i = 0; i < num_buffers; i++) {
         if (is_fresh[i] || random_chance(random, 40))
@@ -55,7 +55,7 @@ static braid_graph *random_buffers(struct random *random, uint32_t num_places)
         if (main.graph && random_chance(random, 20))
             user.prelude_of = main;
         else if (random_chance(random, 30))
-            user.place = BRAID_PLACE(random_below(random, num_places));
+            user.place = random_below(random, num_places) + 1;
         if (i && random_chance(random, 20) && !user.prelude_of.graph)
             user.after = nodes[random_below(random, i)];
         nodes[i] = add_user(graph, &user);

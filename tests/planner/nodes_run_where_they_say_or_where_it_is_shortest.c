@@ -29,14 +29,14 @@ static void a_copy_is_made_once_and_goes_home(void **state)
     (void)state;
     braid_graph *graph = new_graph();
     braid_resource field = add_home(graph, "velocity", 1000, 0);
-    braid_node first = add_user(
-        graph, &(struct user){ "first", 10, BRAID_PLACE(0), { field }, { BRAID_READ_WRITE }, 1 });
-    braid_node reads = add_user(
-        graph, &(struct user){ "reads", 10, BRAID_PLACE(1), { field }, { BRAID_READ }, 1 });
-    braid_node again = add_user(
-        graph, &(struct user){ "again", 10, BRAID_PLACE(1), { field }, { BRAID_READ }, 1 });
-    braid_node last = add_user(
-        graph, &(struct user){ "last", 10, BRAID_PLACE(1), { field }, { BRAID_WRITE }, 1 });
+    braid_node first =
+        add_user(graph, &(struct user){ "first", 10, 1, { field }, { BRAID_READ_WRITE }, 1 });
+    braid_node reads =
+        add_user(graph, &(struct user){ "reads", 10, 2, { field }, { BRAID_READ }, 1 });
+    braid_node again =
+        add_user(graph, &(struct user){ "again", 10, 2, { field }, { BRAID_READ }, 1 });
+    braid_node last =
+        add_user(graph, &(struct user){ "last", 10, 2, { field }, { BRAID_WRITE }, 1 });
     braid_schedule *schedule = plan_on_devices(graph, 2, 1);
     braid_schedule_info info = info_of(schedule);
     assert_int_equal(info.num_places, 2);
@@ -44,15 +44,15 @@ static void a_copy_is_made_once_and_goes_home(void **state)
     assert_int_equal(info.num_nodes, 6);
     assert_int_equal(info.copy_bytes, 2000);
     assert_int_equal(info.one_place_ns, 0);
-    assert_int_equal(place_of(schedule, first), 0);
-    assert_int_equal(place_of(schedule, reads), 1);
-    assert_int_equal(place_of(schedule, again), 1);
-    assert_int_equal(place_of(schedule, last), 1);
+    assert_int_equal(place_of(schedule, first), 1);
+    assert_int_equal(place_of(schedule, reads), 2);
+    assert_int_equal(place_of(schedule, again), 2);
+    assert_int_equal(place_of(schedule, last), 2);
     braid_planned_copy there = copy_at(schedule, 0), back = copy_at(schedule, 1);
     assert_string_equal(there.resource_name, "velocity");
-    assert_true(there.node == 4 && there.from == 0 && there.to == 1 && !there.is_return);
+    assert_true(there.node == 4 && there.from == 1 && there.to == 2 && !there.is_return);
     assert_true(there.offset == 0 && there.bytes == 1000 && there.resource == field.index);
-    assert_true(back.node == 5 && back.from == 1 && back.to == 0 && back.is_return);
+    assert_true(back.node == 5 && back.from == 2 && back.to == 1 && back.is_return);
     // 10, an edge of none, 100 + 1000 ns for the copy, 50 to the other device, 10.
     assert_int_equal(placement_of(schedule, reads).start_ns, 10 + 1100 + 50);
     assert_int_equal(info_of(schedule).num_copies, 2);
@@ -79,20 +79,20 @@ static void drawings_show_devices_and_copies(void **state)
     (void)state;
     braid_graph *graph = new_graph();
     braid_resource field = add_home(graph, "velocity", 1000, 0);
-    braid_node first = add_user(
-        graph, &(struct user){ "first", 10, BRAID_PLACE(0), { field }, { BRAID_READ_WRITE }, 1 });
-    braid_node reads = add_user(
-        graph, &(struct user){ "reads", 10, BRAID_PLACE(1), { field }, { BRAID_READ }, 1 });
+    braid_node first =
+        add_user(graph, &(struct user){ "first", 10, 1, { field }, { BRAID_READ_WRITE }, 1 });
+    braid_node reads =
+        add_user(graph, &(struct user){ "reads", 10, 2, { field }, { BRAID_READ }, 1 });
     braid_schedule *schedule = plan_on_devices(graph, 2, 1);
     check_drawn(schedule, BRAID_DRAWING_DOT,
-                (const char *const[3]){ "device 1, lane", "copy of velocity to device 1",
+                (const char *const[3]){ "place 2, lane", "copy of velocity to place 2",
                                         "2 devices, 1000 bytes in 1 copies between them" });
     check_drawn(schedule, BRAID_DRAWING_SVG,
-                (const char *const[3]){ "dev 1, lane", "copy of velocity to device 1",
+                (const char *const[3]){ "place 2, lane", "copy of velocity to place 2",
                                         "2 devices, 1000 bytes in 1 copies" });
     check_drawn(schedule, BRAID_DRAWING_TRACE,
-                (const char *const[3]){ "device 1, lane", "copy of" });
-    check_explains(schedule, first, reads, "ordered through copy of velocity to device 1");
+                (const char *const[3]){ "place 2, lane", "copy of" });
+    check_explains(schedule, first, reads, "ordered through copy of velocity to place 2");
 }
 
 // A part that is written elsewhere is copied, and no more.
@@ -100,18 +100,18 @@ static void parts_are_copied_alone(void **state)
 {
     (void)state;
     braid_graph *graph = new_graph();
-    braid_resource field = add_home(graph, "field", 1000, BRAID_PLACE(1)), left, right;
+    braid_resource field = add_home(graph, "field", 1000, 2), left, right;
     check_ok(braid_graph_add_range(graph, field, 0, 400, &left));
     check_ok(braid_graph_add_range(graph, field, 400, 600, &right));
-    add_user(graph, &(struct user){ "left", 10, BRAID_PLACE(0), { left }, { BRAID_WRITE }, 1 });
-    add_user(graph, &(struct user){ "right", 10, BRAID_PLACE(1), { right }, { BRAID_WRITE }, 1 });
-    add_user(graph, &(struct user){ "both", 10, BRAID_PLACE(1), { field }, { BRAID_READ }, 1 });
-    add_user(graph, &(struct user){ "other", 10, BRAID_PLACE(0), { field }, { BRAID_READ }, 1 });
+    add_user(graph, &(struct user){ "left", 10, 1, { left }, { BRAID_WRITE }, 1 });
+    add_user(graph, &(struct user){ "right", 10, 2, { right }, { BRAID_WRITE }, 1 });
+    add_user(graph, &(struct user){ "both", 10, 2, { field }, { BRAID_READ }, 1 });
+    add_user(graph, &(struct user){ "other", 10, 1, { field }, { BRAID_READ }, 1 });
     braid_schedule *schedule = plan_on_devices(graph, 2, 4);
     assert_int_equal(info_of(schedule).num_copies, 2);
     braid_planned_copy first = copy_at(schedule, 0), second = copy_at(schedule, 1);
-    assert_true(first.offset == 0 && first.bytes == 400 && first.from == 0 && first.to == 1);
-    assert_true(second.offset == 400 && second.bytes == 600 && second.from == 1 && second.to == 0);
+    assert_true(first.offset == 0 && first.bytes == 400 && first.from == 1 && first.to == 2);
+    assert_true(second.offset == 400 && second.bytes == 600 && second.from == 2 && second.to == 1);
 }
 
 // Twelve nodes of 1000 ns with an output each.
@@ -156,7 +156,7 @@ static void a_chain_stays_together(void **state)
     assert_int_equal(info_of(schedule).num_copies, 0);
     assert_int_equal(info_of(schedule).makespan_ns, 500);
     assert_int_equal(info_of(schedule).num_lanes, 1);
-    assert_int_equal(place_of(schedule, braid_graph_get_node(graph, 0)), 1);
+    assert_int_equal(place_of(schedule, braid_graph_get_node(graph, 0)), 2);
 }
 
 static void no_plan_is_longer_than_on_one_device(void **state)
@@ -190,28 +190,27 @@ static void memory_that_must_stay_keeps_its_nodes(void **state)
 {
     (void)state;
     braid_graph *graph = independent(6, 1000, 8);
-    braid_resource fixed = add_home(graph, "fixed", 64, BRAID_PLACE(1));
+    braid_resource fixed = add_home(graph, "fixed", 64, 2);
     braid_resource list = new_resource(graph, "list");
     braid_resource pinned = add_home(graph, "pinned", 64, BRAID_EVERYWHERE);
-    check_ok(braid_graph_set_home(graph, list, BRAID_PLACE(1)));
+    check_ok(braid_graph_set_home(graph, list, 2));
     struct user user = { "stays", 10, 0, { fixed }, { BRAID_READ_WRITE }, 1, .by_pointer = true };
     braid_node stays = add_user(graph, &user);
     braid_node listed = new_user(graph, "listed", list, BRAID_EXCLUSIVE, NO_RESOURCE, 0);
-    user = (struct user){ "anywhere",           10, BRAID_PLACE(0),    { pinned },
-                          { BRAID_READ_WRITE }, 1,  .by_pointer = true };
+    user =
+        (struct user){ "anywhere", 10, 1, { pinned }, { BRAID_READ_WRITE }, 1, .by_pointer = true };
     braid_node anywhere = add_user(graph, &user);
     braid_schedule *schedule = plan_on_devices(graph, 2, 1);
-    assert_int_equal(place_of(schedule, stays), 1);
-    assert_int_equal(place_of(schedule, listed), 1);
-    assert_int_equal(place_of(schedule, anywhere), 0);
+    assert_int_equal(place_of(schedule, stays), 2);
+    assert_int_equal(place_of(schedule, listed), 2);
+    assert_int_equal(place_of(schedule, anywhere), 1);
     assert_int_equal(info_of(schedule).num_copies, 0);
-    user = (struct user){ "astray",       10, BRAID_PLACE(0),    { fixed },
-                          { BRAID_READ }, 1,  .by_pointer = true };
+    user = (struct user){ "astray", 10, 1, { fixed }, { BRAID_READ }, 1, .by_pointer = true };
     add_user(graph, &user);
     const braid_place_model model = { .num_places = 2 };
     const braid_schedule_options options = { .costs = &free_costs, .places = &model };
     check_fails(braid_schedule_create(graph, &options, &schedule), BRAID_INVALID_ARGUMENT,
-                "cannot be on device 1, where 'fixed' is");
+                "cannot be on place 2, where 'fixed' is");
 }
 
 // The address of one part of a buffer leads to no other part, which the node then has a pointer to.
@@ -221,7 +220,7 @@ static braid_status queue_nothing(braid_device *device, braid_stream *stream, vo
     return BRAID_OK;
 }
 
-// By default it runs on device 0, and in a loop where the others are.
+// By default it runs on the first place, and in a loop where the others are.
 static void a_call_without_accesses_follows_its_loop(void **state)
 {
     (void)state;
@@ -231,12 +230,12 @@ static void a_call_without_accesses_follows_its_loop(void **state)
     const braid_queue_call queue = { .call = queue_nothing };
     check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
     check_ok(braid_graph_add_queue_call(graph, &queue, &call));
-    braid_node named = add_user(
-        graph, &(struct user){ "named", 10, BRAID_PLACE(1), { field }, { BRAID_READ }, 1 });
+    braid_node named =
+        add_user(graph, &(struct user){ "named", 10, 2, { field }, { BRAID_READ }, 1 });
     check_ok(braid_graph_end(graph));
     braid_schedule *schedule = plan_on_devices(graph, 2, 1);
-    assert_int_equal(place_of(schedule, named), 1);
-    assert_int_equal(place_of(schedule, call), 1);
+    assert_int_equal(place_of(schedule, named), 2);
+    assert_int_equal(place_of(schedule, call), 2);
 }
 
 static void do_nothing(const braid_blocks *blocks, void *const *args)
@@ -260,7 +259,7 @@ static void the_address_of_a_part_is_of_no_other_part(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         braid_graph *graph = new_graph();
-        braid_resource field = add_home(graph, "field", 16, BRAID_PLACE(0));
+        braid_resource field = add_home(graph, "field", 16, 1);
         braid_resource parts[num_parts] = { [whole] = field };
         check_ok(braid_graph_add_range(graph, field, 0, 8, &parts[low]));
         check_ok(braid_graph_add_range(graph, field, 8, 8, &parts[high]));
@@ -268,7 +267,7 @@ static void the_address_of_a_part_is_of_no_other_part(void **state)
         const braid_resource given = parts[cases[i].given], too = parts[cases[i].given_too];
         const braid_kernel_node user = {
             BRAID_ACCESSES({ parts[cases[i].accessed], BRAID_READ_WRITE }), .kernel = &kernel,
-            .node.place = BRAID_PLACE(1),
+            .node.place = 2,
             BRAID_ARGS(braid_resource_address(&given), braid_resource_address(&too))
         };
         check_ok(braid_graph_add_kernel(graph, &user, NULL));
@@ -279,7 +278,7 @@ static void the_address_of_a_part_is_of_no_other_part(void **state)
         if (cases[i].may_move)
             check_ok(status);
         else
-            check_fails(status, BRAID_INVALID_ARGUMENT, "cannot be on device 0, where 'field");
+            check_fails(status, BRAID_INVALID_ARGUMENT, "cannot be on place 1, where 'field");
         braid_schedule_destroy(schedule);
         destroy_now(graph);
     }
@@ -290,15 +289,14 @@ static void wrong_places_are_refused(void **state)
     (void)state;
     braid_graph *graph = new_graph();
     braid_schedule *schedule;
-    braid_node main =
-        add_user(graph, &(struct user){ .name = "third", .cost_ns = 1, .place = BRAID_PLACE(2) });
+    braid_node main = add_user(graph, &(struct user){ .name = "third", .cost_ns = 1, .place = 3 });
     const uint32_t stopped[] = { 1000, 0 };
     const braid_place_model two = { .num_places = 2 }, many = { .num_places = 65 };
     const braid_place_model slow_two = { .num_places = 2, .speeds = stopped };
     check_fails(
         braid_schedule_create(
             graph, &(braid_schedule_options){ .costs = &free_costs, .places = &two }, &schedule),
-        BRAID_INVALID_ARGUMENT, "is to run on device 2, and the plan is for 2 devices");
+        BRAID_INVALID_ARGUMENT, "is to run on place 3, and the plan is for 2 places");
     check_fails(
         braid_schedule_create(
             graph, &(braid_schedule_options){ .costs = &free_costs, .places = &many }, &schedule),
@@ -306,7 +304,7 @@ static void wrong_places_are_refused(void **state)
     check_fails(braid_schedule_create(
                     graph, &(braid_schedule_options){ .costs = &free_costs, .places = &slow_two },
                     &schedule),
-                BRAID_INVALID_ARGUMENT, "the speed of device 1 is 0");
+                BRAID_INVALID_ARGUMENT, "the speed of place 2 is 0");
     const braid_empty far = { .node.place = 65 };
     check_fails(braid_graph_add_empty(graph, &far, NULL), BRAID_INVALID_ARGUMENT,
                 "its place is 65");
@@ -314,13 +312,13 @@ static void wrong_places_are_refused(void **state)
     check_fails(braid_graph_add_empty(graph, &before, NULL), BRAID_INVALID_ARGUMENT,
                 "runs on the device of its main node");
     braid_resource transient = add_transient(graph, "transient", 8);
-    check_fails(braid_graph_set_home(graph, transient, BRAID_PLACE(0)), BRAID_INVALID_ARGUMENT,
+    check_fails(braid_graph_set_home(graph, transient, 1), BRAID_INVALID_ARGUMENT,
                 "'transient' is a transient buffer");
     // One device asks for none of it.
     check_ok(
         braid_schedule_create(graph, &(braid_schedule_options){ .costs = &free_costs }, &schedule));
     assert_int_equal(info_of(schedule).num_places, 1);
-    assert_int_equal(place_of(schedule, main), 0);
+    assert_int_equal(place_of(schedule, main), 1);
     braid_schedule_destroy(schedule);
 }
 
@@ -329,15 +327,13 @@ static void hints_share_a_device(void **state)
     (void)state;
     braid_graph *graph = independent(4, 1000, 8);
     for (uint32_t i = 0; i < 4; i++)
-        add_user(graph, &(struct user){ .name = "hinted",
-                                        .cost_ns = 100,
-                                        .lane_hint = 1,
-                                        .place = i == 2 ? BRAID_PLACE(1) : 0 });
+        add_user(graph,
+                 &(struct user){
+                     .name = "hinted", .cost_ns = 100, .lane_hint = 1, .place = i == 2 ? 2 : 0 });
     braid_schedule *schedule = plan_on_devices(graph, 2, 2);
     for (uint32_t i = 4; i < 8; i++)
-        assert_int_equal(place_of(schedule, braid_graph_get_node(graph, i)), 1);
-    add_user(graph, &(struct user){
-                        .name = "apart", .cost_ns = 100, .lane_hint = 1, .place = BRAID_PLACE(0) });
+        assert_int_equal(place_of(schedule, braid_graph_get_node(graph, i)), 2);
+    add_user(graph, &(struct user){ .name = "apart", .cost_ns = 100, .lane_hint = 1, .place = 1 });
     const braid_place_model model = { .num_places = 2 };
     check_fails(
         braid_schedule_create(
@@ -351,12 +347,10 @@ static void chains_and_searches_know_places(void **state)
     braid_graph *graph = new_graph();
     braid_resource field = add_home(graph, "field", 100, 0);
     for (uint32_t i = 0; i < 12; i++)
-        add_user(graph, &(struct user){ "step",
-                                        100,
-                                        BRAID_PLACE(i % 2),
-                                        { field },
-                                        { i % 3 ? BRAID_READ : BRAID_READ_WRITE },
-                                        1 });
+        add_user(
+            graph,
+            &(struct user){
+                "step", 100, i % 2 + 1, { field }, { i % 3 ? BRAID_READ : BRAID_READ_WRITE }, 1 });
     const braid_place_model model = { .num_places = 2, .link = slow };
     for (int i = 0; i < 3; i++) {
         braid_cost_model costs = { 0 };
@@ -374,7 +368,7 @@ static void no_device_has_more_lanes_than_allowed(void **state)
     (void)state;
     braid_graph *graph = new_graph();
     for (uint32_t i = 0; i < 24; i++)
-        add_user(graph, &(struct user){ "step", 40 + i * 7 % 30, BRAID_PLACE(i % 3 ? 0 : 1) });
+        add_user(graph, &(struct user){ "step", 40 + i * 7 % 30, i % 3 ? 0 : 2 });
     const braid_place_model model = { .num_places = 2, .link = slow };
     for (uint32_t most = 1; most <= 3; most++) {
         const braid_schedule_options options = {
@@ -384,7 +378,7 @@ static void no_device_has_more_lanes_than_allowed(void **state)
         uint64_t lanes[2] = { 0 };
         for (uint32_t i = 0; i < 24; i++) {
             braid_placement placement = placement_of(schedule, braid_graph_get_node(graph, i));
-            lanes[placement.place] |= UINT64_C(1) << placement.lane;
+            lanes[placement.place - 1] |= UINT64_C(1) << placement.lane;
         }
         for (int i = 0; i < 2; i++)
             assert_true((uint32_t)__builtin_popcountll(lanes[i]) <= most);
@@ -400,10 +394,9 @@ static void running_out_of_memory_leaks_nothing(void **state)
     braid_resource field = add_home(graph, "field", 100, 0), part;
     check_ok(braid_graph_add_range(graph, field, 10, 20, &part));
     for (uint32_t i = 0; i < 3; i++)
-        add_user(
-            graph,
-            &(struct user){
-                "step", 100, BRAID_PLACE(i % 2), { i ? part : field }, { BRAID_READ_WRITE }, 1 });
+        add_user(graph,
+                 &(struct user){
+                     "step", 100, i % 2 + 1, { i ? part : field }, { BRAID_READ_WRITE }, 1 });
     const braid_place_model model = { .num_places = 2, .link = slow };
     const braid_schedule_options options = { .costs = &(braid_cost_model){ .max_concurrent = 1 },
                                              .places = &model };

@@ -11,7 +11,7 @@ enum { MOST_BUFFERS = 4 };
 struct user {
     const char *name;
     uint64_t cost_ns;
-    uint32_t place; // BRAID_PLACE(i), or 0
+    uint32_t place; // from 1; 0: none
     braid_resource resources[MOST_BUFFERS];
     braid_access_mode modes[MOST_BUFFERS];
     uint32_t num;

@@ -130,12 +130,12 @@ static void touch_another_replica(struct placed *placed)
 
 static void run_elsewhere(struct placed *placed)
 {
-    placed->copies[0].from = 1;
+    placed->copies[0].from = 2;
 }
 
 static void end_elsewhere(struct placed *placed)
 {
-    placed->copies[0].to = 0;
+    placed->copies[0].to = 1;
 }
 
 static void copy_from_elsewhere(struct placed *placed)
@@ -173,13 +173,13 @@ static void be_smaller(struct placed *placed)
 static braid_graph *there_and_back(void)
 {
     braid_graph *graph = new_graph();
-    braid_resource field = add_home(graph, "field", FIELD_BYTES, BRAID_PLACE(0));
-    add_home(graph, "other", FIELD_BYTES, BRAID_PLACE(0));
-    struct user user = { "write", 10, BRAID_PLACE(0), { field }, { BRAID_WRITE }, 1 };
+    braid_resource field = add_home(graph, "field", FIELD_BYTES, 1);
+    add_home(graph, "other", FIELD_BYTES, 1);
+    struct user user = { "write", 10, 1, { field }, { BRAID_WRITE }, 1 };
     braid_node write = add_user(graph, &user);
-    user = (struct user){ "change", 10, BRAID_PLACE(1), { field }, { BRAID_READ_WRITE }, 1 };
+    user = (struct user){ "change", 10, 2, { field }, { BRAID_READ_WRITE }, 1 };
     add_user(graph, &user);
-    user = (struct user){ "read", 10, BRAID_PLACE(0), { field }, { BRAID_READ }, 1 };
+    user = (struct user){ "read", 10, 1, { field }, { BRAID_READ }, 1 };
     user.after = write;
     add_user(graph, &user);
     return graph;
@@ -201,7 +201,7 @@ static void a_wrong_plan_is_told_what_is_wrong(void **state)
         { touch_less, "makes node 1 'change' another one" },
         { touch_others, "makes node 1 'change' another one" },
         { do_nothing, "makes node 1 'change' another one" },
-        { be_nowhere, "puts node 2 'read' on device 2" },
+        { be_nowhere, "puts node 2 'read' on place 3" },
         { lose_an_edge, "other nodes or edges" },
         { join_others, "other nodes or edges" },
         { forget_a_copy, "other nodes or edges" },

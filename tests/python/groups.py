@@ -9,16 +9,16 @@ import braid
 def test_nodes_run_where_they_say(device, store):
     one, two = np.zeros(1, "int64"), np.zeros(1, "int64")
     graph = braid.Graph()
-    graph.set_home(graph.buffer(two), 1)
-    first = graph.kernel(store, 1, [one, 5], writes=one, place=0)
-    second = graph.kernel(store, 1, [two, 6], writes=two, place=1, after=first)
+    graph.set_home(graph.buffer(two), 2)
+    first = graph.kernel(store, 1, [one, 5], writes=one, place=1)
+    second = graph.kernel(store, 1, [two, 6], writes=two, place=2, after=first)
     with braid.Device.open_group([device, device]) as group:
         assert group.members == (device, device) and group.info.num_members == 2
         places = group.places()
-        assert list(places.speeds) == [1000, 1000] and places.links[0, 1].is_direct
+        assert list(places.speeds) == [1000, 1000] and places.links[1, 2].is_direct
         assert device.members == (device,) and list(device.places().speeds) == [1000]
         schedule = graph.plan(costs=braid.CostModel(), places=places)
-        assert [schedule.placement(node).place for node in (first, second)] == [0, 1]
+        assert [schedule.placement(node).place for node in (first, second)] == [1, 2]
         frame = braid.Exec(group, graph)
         with pytest.raises(braid.InvalidArgumentError, match="is a group: give a member"):
             group.stream()

@@ -44,6 +44,7 @@ def test_nodes_that_no_output_needs_are_left_out(device):
     schedule.verify()
     assert schedule.info.num_left_out == 1 and schedule.info.num_nodes == 2
     assert schedule.placement(count).lane is None and schedule.placement(draw).lane == 0
+    assert schedule.placement(count).place == 0 and schedule.placement(draw).place == 1
     assert schedule.explain(count) == "left out: no output of the graph needs its results"
     assert schedule.to_dict()["left_out"] == ["count"] and len(schedule.to_dict()["tasks"]) == 1
     braid.Exec(device, graph, schedule).run(2)
@@ -138,24 +139,25 @@ def test_graphs_are_planned_for_several_devices(store):
     second = np.zeros(1000, "int64")
     graph = braid.Graph()
     far = graph.buffer(second, "far")
-    graph.set_home(far, 1)
+    graph.set_home(far, 2)
     graph.set_home(graph.resource("list"), "everywhere")
     middle = graph.transient("middle", 8000)
-    graph.kernel(store, 1, [middle, 1], writes=middle, name="begin", place=0, cost_ns=1000)
-    end = graph.kernel(store, 1, [middle, 2], updates=[middle, far], name="end", place=1, cost_ns=1000)
-    plan = graph.plan(costs=braid.CostModel(), places=braid.Places(2, braid.Link(latency_ns=100, bytes_per_us=1000), {(1, 0): braid.Link(5)}))
-    assert plan.placement(end).place == 1 and plan.info.num_places == 2 and plan.info.one_place_ns == 0
+    graph.kernel(store, 1, [middle, 1], writes=middle, name="begin", place=1, cost_ns=1000)
+    end = graph.kernel(store, 1, [middle, 2], updates=[middle, far], name="end", place=2, cost_ns=1000)
+    plan = graph.plan(costs=braid.CostModel(), places=braid.Places(2, braid.Link(latency_ns=100, bytes_per_us=1000), {(2, 1): braid.Link(5)}))
+    assert plan.placement(end).place == 2 and plan.info.num_places == 2 and plan.info.one_place_ns == 0
     copies = plan.copies
-    assert {(copy.resource, copy.source, copy.to, copy.nbytes) for copy in copies} >= {("middle", 0, 1, 8000)}
+    assert {(copy.resource, copy.source, copy.to, copy.nbytes) for copy in copies} >= {("middle", 1, 2, 8000)}
     assert {copy.index for copy in copies} <= {node.index for lane in plan.lanes for node in lane}
     assert plan.critical_path and copies[0].name in plan.dot() and plan.svg()
     assert len(plan.to_dict()["tasks"]) == 2
-    assert graph.plan(costs=braid.CostModel()).info.num_copies == 0
-    for bad in ({"places": braid.Places(2, links={(0, 2): braid.Link()})},
+    alone = graph.plan(costs=braid.CostModel())
+    assert alone.info.num_copies == 0 and alone.placement(end).place == 1
+    for bad in ({"places": braid.Places(2, links={(0, 1): braid.Link()})},
                 {"places": braid.Places(65)}):
         with pytest.raises(braid.InvalidArgumentError):
             graph.plan(costs=braid.CostModel(), **bad)
-    for place in (-1, 64, "nowhere"):
+    for place in (0, 65, "nowhere"):
         with pytest.raises(braid.InvalidArgumentError):
             graph.set_home(far, place)
         with pytest.raises(braid.InvalidArgumentError):

@@ -111,7 +111,7 @@ def test_measured_times_are_drawn_and_traced(graph):
 
 def test_json_is_as_the_tool_writes_it(graph):
     plan = json.loads(graph.plan(costs=braid.CostModel(), max_lanes=2).json())
-    assert (plan["kind"], plan["format"], plan["cost_unit"]) == ("plan", 2, "ns")
+    assert (plan["kind"], plan["format"], plan["cost_unit"]) == ("plan", 3, "ns")
     ends = {task["id"]: task for task in plan["tasks"]}
     for before, after in plan["waits"]:
         assert ends[before]["end"] <= ends[after]["start"]

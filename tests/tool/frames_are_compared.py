@@ -99,7 +99,7 @@ def limits_are_exact():
 
 
 def frame(makespan, **more):
-    return {"format": 2, "kind": "plan", "makespan": makespan, **more}
+    return {"format": 3, "kind": "plan", "makespan": makespan, **more}
 
 
 def costs_that_did_not_change_are_not_told():
@@ -113,16 +113,17 @@ def costs_that_did_not_change_are_not_told():
 
 def a_report_without_its_frame_is_refused():
     good, = reports(json.dumps(frame(5)))
-    assert braid("diff", good, good).status == 0
-    run_ = {"format": 2, "kind": "run"}
-    for bad, reason in (({"format": 2, "kind": "plan"}, "no number 'makespan'"),
+    older, = reports(json.dumps(frame(5, format=2)))  # which means the same, without its places
+    assert braid("diff", good, good).status == 0 and braid("diff", older, good).status == 0
+    run_ = {"format": 3, "kind": "run"}
+    for bad, reason in (({"format": 3, "kind": "plan"}, "no number 'makespan'"),
                         (frame("5"), "no number 'makespan'"), (frame(None), "no number 'makespan'"),
                         (frame(-5), "'makespan' is -5"),
                         (run_, "no number 'measured_makespan_ns.median'"),
                         (dict(run_, measured_makespan_ns={"median": -1}), "is -1"),
                         (dict(run_, measured_makespan_ns=7), "no number 'measured_makespan_ns.median'"),
                         (frame(5, format=1), "of format 1, and this version reads 2"),
-                        (frame(5, format=3), "of format 3, and this version reads 2"),
+                        (frame(5, format=4), "of format 4, and this version reads 2 to 3"),
                         (frame(5, format="2"), "no whole number 'format'"),
                         ({"kind": "plan", "makespan": 5}, "no whole number 'format'")):
         path, = reports(json.dumps(bad))

@@ -129,8 +129,8 @@ def names_do_not_reach_the_terminal_as_they_are():
     shown = "x\\x1b[2Jy\\x0az\\x7f\\xc2\\x9b"
     graph = f"""digraph {{ resources="list"; s [cost=3]; "{bad}" [cost=3000]; "{long}" [cost=2000];
                 s -> "{bad}"; s -> "{long}"; "{bad}" -> t; "{long}" -> t; t [cost=1] }}"""
-    copied = f"""digraph {{ resources="{bad.replace(chr(10), '')}:64"; p [accesses=w0, place=0, cost=4];
-                 c [accesses=r0, place=1, cost=4] }}"""
+    copied = f"""digraph {{ resources="{bad.replace(chr(10), '')}:64"; p [accesses=w0, on=1, cost=4];
+                 c [accesses=r0, on=2, cost=4] }}"""
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, name) for name in ("old.json", "new.json")]
         for path, cost in zip(paths, (3000, 3001)):

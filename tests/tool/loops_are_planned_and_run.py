@@ -36,13 +36,13 @@ def a_plan_counts_on_the_expected_iterations():
 
 
 def all_of_a_loop_is_on_one_device():
-    text = NESTED.replace("step [cost=3,", "step [cost=3, lane_hint=1, place=1,").replace("before [cost=100", "before [cost=100, place=0")
+    text = NESTED.replace("step [cost=3,", "step [cost=3, lane_hint=1, on=2,").replace("before [cost=100", "before [cost=100, on=1")
     plan = json.loads(good("plan", "-", "--places", "2", "--json", "-", text=text))
     places = {task["id"]: task["place"] for task in plan["tasks"]}
-    assert places["before"] == 0 and all(places[id] == 1 for id in ("solve", "less", "step", "choose", "a", "b")), places
+    assert places["before"] == 1 and all(places[id] == 2 for id in ("solve", "less", "step", "choose", "a", "b")), places
     assert [copy["buffer"] for copy in plan["copies"]] == ["left", "which", "left"], plan["copies"]
-    refused = braid("plan", "-", "--places", "2", text=text.replace("less [", "less [place=0, "))
-    assert refused.status != 0 and "'solve' runs on one device, but node 2 'less' in it" in refused.err, refused.err
+    refused = braid("plan", "-", "--places", "2", text=text.replace("less [", "less [on=1, "))
+    assert refused.status != 0 and "'solve' runs on one place, but node 2 'less' in it" in refused.err, refused.err
 
 
 def a_loop_is_a_row_of_the_table():

@@ -16,8 +16,8 @@ IDS = [b"a\xff\xfe\x80", b"\xed\xa0\x80", b"caf\xe9", b"cut \xe6\xb5", b"over \x
 LABEL = b"\xc3(\xf5\x80\x80\x80"
 UNIT = b"\xb5units"
 RESOURCE = b"r\xff"
-GRAPH = b'digraph { cost_unit="%s"; resources="%s:8"; "%s" [cost=3, label="%s", accesses=w0, place=0]; ' % (
-    UNIT, RESOURCE, IDS[0], LABEL) + b"".join(b'"%s" [cost=2, accesses=r0, place=1]; ' % name for name in IDS[1:]) + b"}"
+GRAPH = b'digraph { cost_unit="%s"; resources="%s:8"; "%s" [cost=3, label="%s", accesses=w0, on=1]; ' % (
+    UNIT, RESOURCE, IDS[0], LABEL) + b"".join(b'"%s" [cost=2, accesses=r0, on=2]; ' % name for name in IDS[1:]) + b"}"
 DEVICE = ["--device", "cpu", "--workers", "2"]
 RUN = ["run", *DEVICE, "--frames", "3"]
 

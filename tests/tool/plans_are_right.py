@@ -32,7 +32,7 @@ def a_diamond_takes_two_lanes_and_two_waits():
     assert len(found["lanes"]) == 2 and len(found["waits"]) == 2
     assert found["makespan"] == 15 and found["bound"] == 15
     assert found["critical_path"] == ["load", "left", "mix"]
-    assert found["format"] == 2 and found["kind"] == "plan" and found["plan_ns"] > 0
+    assert found["format"] == 3 and found["kind"] == "plan" and found["plan_ns"] > 0
 
 
 def the_text_and_the_json_agree():
@@ -449,8 +449,8 @@ def dot_renders_what_it_draws():
     assert b"lane 1" in process.stdout
 
 
-PLACES = """digraph { cost_unit=us; resources="field:1000@1 rest:200000 list@all #0:0:100";
-  a [cost=10, accesses="w0 w1"]; b [cost=20, accesses="r1 rw3", place=0];
+PLACES = """digraph { cost_unit=us; resources="field:1000@place2 rest:200000 list@all #0:0:100";
+  a [cost=10, accesses="w0 w1"]; b [cost=20, accesses="r1 rw3", on=1];
   c [cost=30, accesses="rw0 x2", pointers="0"]; d [cost=40]; e [cost=40]; a -> d; a -> e }"""
 
 
@@ -459,7 +459,7 @@ def copies_between_devices_are_told():
     found = plan(PLACES, *options)
     place = {task["id"]: task["place"] for task in found["tasks"]}
     assert found["num_places"] == 2 and found["one_place"] is None and found["nodes"] == 5
-    assert place["b"] == 0 and place["c"] == 1, place
+    assert place["b"] == 1 and place["c"] == 2, place
     copies = found["copies"]
     assert len(copies) == found["num_copies"] > 0
     assert sum(copy["bytes"] for copy in copies) == found["copy_bytes"]
@@ -474,9 +474,9 @@ def copies_between_devices_are_told():
     text = braid("plan", "-", *options, text=PLACES).out
     assert re.search(rf"^devices    2, {len(copies)} cop(y|ies) of {found['copy_bytes']} bytes$",
                      text, re.MULTILINE), text
-    assert text.count("  'field' from device ") + text.count("  'rest' from device ") == len(copies)
+    assert text.count("  'field' from place ") + text.count("  'rest' from place ") == len(copies)
     drawing = braid("plan", "-", "--dot", "-", *options, text=PLACES).out
-    assert drawing.count("copy of ") == len(copies) and "device 1, lane" in drawing
+    assert drawing.count("copy of ") == len(copies) and "place 2, lane" in drawing
     timeline = braid("plan", "-", "--svg", "-", *options, text=PLACES).out
     assert timeline.count("copy of ") >= len(copies) and "2 devices" in timeline
 
@@ -493,20 +493,22 @@ def devices_are_read_from_a_file():
         slow = json.loads(planned('{"speeds": [0.5, 0.25]}', chain).out)
         assert slow["makespan"] == 400 and slow["one_place"] == 400, slow
         fast = json.loads(planned('{"speeds": [0.5, 4]}', chain).out)
-        assert fast["makespan"] == 50 and {task["place"] for task in fast["tasks"]} == {1}
+        assert fast["makespan"] == 50 and {task["place"] for task in fast["tasks"]} == {2}
         links = ('{"speeds": [1, 1, 1], "link": {"copy_cost": 2},'
-                 '"links": [{"from": 1, "to": 0, "copy_cost": 7}]}')
+                 '"links": [{"from_place": 2, "to_place": 1, "copy_cost": 7}]}')
         ways = {(copy["from"], copy["to"]): copy["end"] - copy["start"]
                 for copy in json.loads(planned(links).out)["copies"]}
-        assert ways and all(took == (7 if way == (1, 0) else 2) for way, took in ways.items()), ways
+        assert ways and all(took == (7 if way == (2, 1) else 2) for way, took in ways.items()), ways
         for cost in ("copy_cost", "edge_cost"):  # each is 31,000 years
             result = planned(f'{{"speeds": [1, 1], "link": {{"{cost}": 1e12}}}}', PLACES.replace("=us", "=s"))
             assert result.status == 2 and "more than 2^63 ns" in result.err, (cost, result.err)
         for text, reason in (("{", ":1: "), ('{"speeds": []}', "speeds"),
-                             ('{"speeds": [1, -1]}', "speed of device 1"),
+                             ('{"speeds": [1, -1]}', "speed of place 2"),
                              ('{"speeds": [1, 1], "link": 3}', '"link"'),
                              ('{"speeds": [1, 1], "links": {}}', '"links"'),
-                             ('{"speeds": [1, 1], "links": [{"from": 0, "to": 2}]}', "link 0")):
+                             ('{"speeds": [1, 1], "links": [{"from_place": 0, "to_place": 2}]}', "link 0"),
+                             ('{"speeds": [1, 1], "links": [{"from_place": 1, "to_place": 3}]}', "1 to 2"),
+                             ('{"speeds": [1, 1], "links": [{"from": 0, "to": 1}]}', "counted places from 0")):
             result = planned(text)
             assert result.status == 2 and reason in result.err and not result.out, result.err
             assert result.err.count("\n") == 1, result.err
@@ -519,16 +521,26 @@ def wrong_devices_are_refused():
                             (("--places", "2", "--copy-rate", "x"), "--copy-rate")):
         result = braid("plan", "-", *options, text=PLACES)
         assert result.status == 2 and reason in result.err, (options, result.err)
-    for attributes, reason in (('place=64', "0 to 63"), ('place=x', "0 to 63"),
+    for attributes, reason in (('on=0', "1 to 64"), ('on=65', "1 to 64"), ('on=x', "1 to 64"), ('place=64', "0 to 63"),
                                ('accesses="r0", pointers="1"', "numbers of resources"),
                                ('accesses="r0", pointers="all 0"', "numbers of resources")):
         result = braid("plan", "-", text=f'digraph {{ resources="a:8 b:8"; n [{attributes}] }}')
         assert result.status == 2 and reason in result.err, (attributes, result.err)
-    for resources in ("a:8@", "a:8@64", "a:8@one", "a@none", "a:8@1:8"):
+    for resources in ("a:8@", "a:8@64", "a:8@place0", "a:8@place65", "a:8@place", "a:8@one", "a@none", "a:8@1:8"):
         result = braid("plan", "-", text=f'digraph {{ resources="{resources}"; n }}')
         assert result.status == 2 and "a resource is" in result.err, (resources, result.err)
-    far = braid("plan", "-", "--places", "2", text="digraph { n [place=5] }")
-    assert far.status == 2 and "device 5" in far.err, far.err
+    far = braid("plan", "-", "--places", "2", text="digraph { n [on=6] }")
+    assert far.status == 2 and "place 6" in far.err, far.err
+
+
+def older_files_keep_their_places():
+    older = PLACES.replace("@place2", "@1").replace("on=1", "place=0")
+    assert "on=" not in older and "@place" not in older
+    options = ("--places", "3", "--copy-cost", "3", "--copy-rate", "100000")
+    now, then = plan(PLACES, *options), plan(older, *options)
+    for found in (now, then):
+        del found["plan_ns"]
+    assert now == then and {copy["to"] for copy in now["copies"]} <= {1, 2, 3}, (now, then)
 
 
 def simulations_know_devices():
@@ -586,6 +598,7 @@ if __name__ == "__main__":
         copies_between_devices_are_told,
         devices_are_read_from_a_file,
         wrong_devices_are_refused,
+        older_files_keep_their_places,
         simulations_know_devices,
         a_graph_without_nodes_is_planned,
     ]))

@@ -181,9 +181,9 @@ def a_long_run_says_so_before_it_starts():
 
 
 def one_device_runs_as_several():
-    text = ('digraph { cost_unit=us; resources="a:4096@1 b:100000 t:64@none";'
-            'x [cost=5, accesses="w0 w1"]; y [cost=9, accesses="r0", place=0];'
-            'z [cost=9, accesses="rw1 w2", place=1]; u [cost=3, accesses="r2 r1"];'
+    text = ('digraph { cost_unit=us; resources="a:4096@place2 b:100000 t:64@none";'
+            'x [cost=5, accesses="w0 w1"]; y [cost=9, accesses="r0", on=1];'
+            'z [cost=9, accesses="rw1 w2", on=2]; u [cost=3, accesses="r2 r1"];'
             'x -> y; x -> z; z -> u }')
     result = braid("run", "-", "--device", "cpu", "--places", "2", "--frames", "20", "--json", "-",
                    text=text)

@@ -114,12 +114,24 @@ static enum exit_status read_hint(struct dot_file *file, uint32_t node, const ch
     return EXIT_DONE;
 }
 
+static enum exit_status read_on(struct dot_file *file, uint32_t node, const char *text)
+{
+    struct dot_cost place;
+    if (!dot_cost_parse(text, &place) || place.billionths > 0 || place.whole == 0 ||
+        place.whole > DOT_MOST_PLACES)
+        return dot_attribute_refuse(file, node, "on", text, "a place is a number from 1 to 64");
+    file->nodes[node].on = (uint32_t)place.whole;
+    return EXIT_DONE;
+}
+
+// An older file has places from 0 here, and keeps its meaning.
 static enum exit_status read_place(struct dot_file *file, uint32_t node, const char *text)
 {
     struct dot_cost place;
     if (!dot_cost_parse(text, &place) || place.billionths > 0 || place.whole >= DOT_MOST_PLACES)
-        return dot_attribute_refuse(file, node, "place", text, "a device is a number from 0 to 63");
-    file->nodes[node].device = BRAID_PLACE(place.whole);
+        return dot_attribute_refuse(file, node, "place", text,
+                                    "an older file has places from 0 to 63 there");
+    file->nodes[node].on = (uint32_t)place.whole + 1;
     return EXIT_DONE;
 }
 
@@ -210,6 +222,7 @@ static const struct {
     { "accesses", dot_accesses_read, DOT_ACCESSES },
     { "inside", read_inside, DOT_TEXT },
     { "changes", read_changes, DOT_TEXT },
+    { "on", read_on, DOT_TEXT },
     { "place", read_place, DOT_TEXT },
     { "pointers", dot_pointers_read, DOT_TEXT },
     { "rank", read_rank, DOT_TEXT },

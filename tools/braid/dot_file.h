@@ -49,9 +49,9 @@ struct dot_node {
     uint32_t main;  // the node it is a prelude or epilogue of; it comes before this one
     uint32_t place; // its number in the order of first appearance
     uint32_t lane_hint;
-    uint32_t rank;   // that it runs on, of several
-    uint64_t bytes;  // that other ranks are sent of it
-    uint32_t device; // that it names: BRAID_PLACE(i); 0: none
+    uint32_t rank;  // that it runs on, of several
+    uint64_t bytes; // that other ranks are sent of it
+    uint32_t on;    // the place that it names, from 1; 0: none
     uint32_t first_access, num_accesses;
     braid_dim3 grid, block; // a kernel's
     uint32_t num_args;
@@ -114,7 +114,7 @@ struct dot_resource {
     uint32_t alignment;     // if the plan chooses the memory; 0: as usual
     uint32_t num_versions;  // 0: it has none
     uint32_t frames_before; // an earlier version's, in the resource `buffer`; otherwise 0
-    uint32_t home;          // BRAID_PLACE(i) or BRAID_EVERYWHERE; 0: the first device
+    uint32_t home;          // a place, from 1, or BRAID_EVERYWHERE; 0: the first
     bool is_transient;      // the plan chooses its memory, wherever that is
     bool is_scratch;        // and each node has its own
     bool is_output;

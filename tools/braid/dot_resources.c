@@ -77,11 +77,13 @@ static bool read_earlier(const struct dot_file *file, const char *text,
     return before > 0 && before < versioned->num_versions;
 }
 
-// "1", "all", "none" or "node": the device of a resource, each, that of who uses it, or memory of
-// each node that uses it.
+// "place2", "all", "none" or "node": the place of a resource, each, that of who uses it, or memory
+// of each node that uses it. An older file has "1" for the second place, and keeps its meaning.
 static bool read_home(const char *text, struct dot_resource *resource)
 {
-    uint64_t device = 0;
+    static const char word[] = "place";
+    bool is_older = strncmp(text, word, strlen(word)) != 0;
+    uint64_t place = 0;
     resource->is_scratch = strcmp(text, "node") == 0;
     resource->is_transient = resource->is_scratch || strcmp(text, "none") == 0;
     if (resource->is_transient)
@@ -90,10 +92,11 @@ static bool read_home(const char *text, struct dot_resource *resource)
         resource->home = BRAID_EVERYWHERE;
         return true;
     }
-    if (!dot_number_read(&text, &device) || *text || device >= DOT_MOST_PLACES)
+    text += is_older ? 0 : strlen(word);
+    if (!dot_number_read(&text, &place) || *text || place > DOT_MOST_PLACES)
         return false;
-    resource->home = BRAID_PLACE(device);
-    return true;
+    resource->home = (uint32_t)place + is_older;
+    return resource->home > 0 && resource->home <= DOT_MOST_PLACES;
 }
 
 // Takes what stands behind the last `separator` out of the word; NULL: there is none.
@@ -180,7 +183,7 @@ enum exit_status dot_resources_read(struct dot_file *file, const char *text)
             status =
                 fail_in_file(file->text.path, 1,
                              "resource %" PRIu32 ", '%s': a resource is NAME, NAME:BYTES, either "
-                             "with @DEVICE, @all, @none or @node behind it, NAME:BYTES*VERSIONS, "
+                             "with @placeN, @all, @none or @node behind it, NAME:BYTES*VERSIONS, "
                              "#BUFFER:OFFSET:BYTES within a buffer before it, or ^VERSIONED:FRAMES",
                              file->num_resources, copy_of_word);
     }

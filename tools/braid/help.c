@@ -23,7 +23,7 @@ static const char about_files[] =
     "  prelude_of=ID               runs just before that node, on its lane; epilogue_of=ID: after\n"
     "  resources=\"list image:4096\" of the graph: what nodes access, counted from 0\n"
     "  accesses=\"r0 w1\"            of a node: r reads, w writes, rw, x excludes, a accumulates\n"
-    "  place=N                     of a node: the device that it runs on, from 0\n"
+    "  on=N                        of a node: the place that it runs on, from 1\n"
     "\n"
     "The tool counts before it makes a graph, and refuses one that is over a limit. --most KIND=N\n"
     "raises or lowers a limit, and may be given several times:\n"

@@ -70,9 +70,9 @@ enum exit_status json_file_check_format(const char *path, const json_t *json)
     const json_t *format = json_object_get(json, "format");
     if (!json_is_integer(format))
         return fail_in_file(path, 1, "no whole number 'format'");
-    if (json_integer_value(format) != JSON_FORMAT)
+    if (json_integer_value(format) < JSON_OLDEST_FORMAT || json_integer_value(format) > JSON_FORMAT)
         return fail_in_file(path, 1,
-                            "of format %" JSON_INTEGER_FORMAT ", and this version reads %d",
-                            json_integer_value(format), JSON_FORMAT);
+                            "of format %" JSON_INTEGER_FORMAT ", and this version reads %d to %d",
+                            json_integer_value(format), JSON_OLDEST_FORMAT, JSON_FORMAT);
     return EXIT_DONE;
 }

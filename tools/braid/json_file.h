@@ -10,8 +10,8 @@
 #include "message.h"
 
 // The format of the files that the tool writes. It grows when a field changes its meaning or goes
-// away; new fields do not count.
-enum { JSON_FORMAT = 2 };
+// away; new fields do not count. Format 2 counted places from 0, which no reader here looks at.
+enum { JSON_FORMAT = 3, JSON_OLDEST_FORMAT = 2 };
 
 // Whether an input path means standard input.
 bool json_file_is_stdin(const char *path);

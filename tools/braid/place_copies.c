@@ -22,7 +22,7 @@ const char *places_node_id(const struct dot_file *file, uint32_t node, struct pl
 static void print_copy(const struct dot_file *file, const braid_planned_copy *copy)
 {
     const struct dot_resource *buffer = &file->resources[copy->resource];
-    printf("  '%s' from device %" PRIu32 " to %" PRIu32 ": %" PRIu64 " byte%s",
+    printf("  '%s' from place %" PRIu32 " to %" PRIu32 ": %" PRIu64 " byte%s",
            printable_name(copy->resource_name).text, copy->from, copy->to, copy->bytes,
            output_plural(copy->bytes));
     if (copy->bytes < buffer->bytes)

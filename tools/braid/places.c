@@ -2,6 +2,7 @@
 // The devices that a graph is planned for, from options or a file.
 #include "places.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +75,7 @@ static enum exit_status read_speeds(const char *path, const json_t *speeds, stru
         double factor = json_number_value(speed);
         if (!json_is_number(speed) || !(factor >= 0.001 && factor <= 1000))
             return fail_in_file(path, 1,
-                                "the speed of device %zu is not a number from 0.001 to 1000", i);
+                                "the speed of place %zu is not a number from 0.001 to 1000", i + 1);
         places->speeds[i] = (uint32_t)(factor * 1000 + 0.5);
     }
     return status;
@@ -95,15 +96,20 @@ static enum exit_status read_links(const char *path, const json_t *json, const s
     for (size_t i = 0; i < json_array_size(links); i++) {
         struct link own = all;
         link = json_array_get(links, i);
-        const json_t *from = json_object_get(link, "from"), *to = json_object_get(link, "to");
-        json_int_t ends[2] = { json_integer_value(from), json_integer_value(to) };
-        if (!read_link(link, &own) || !json_is_integer(from) || !json_is_integer(to) ||
-            ends[0] < 0 || ends[0] >= num || ends[1] < 0 || ends[1] >= num)
+        json_int_t from = json_integer_value(json_object_get(link, "from_place"));
+        json_int_t to = json_integer_value(json_object_get(link, "to_place"));
+        if (json_object_get(link, "from") || json_object_get(link, "to"))
             return fail_in_file(path, 1,
-                                "link %zu does not go \"from\" a device \"to\" a device, or its "
-                                "costs are no numbers",
+                                "link %zu has \"from\" and \"to\", which counted places from 0: "
+                                "write \"from_place\" and \"to_place\", which count them from 1",
                                 i);
-        places->links[(size_t)ends[0] * num + (size_t)ends[1]] = make_link(&own, unit_ns);
+        if (!read_link(link, &own) || from < 1 || from > num || to < 1 || to > num)
+            return fail_in_file(
+                path, 1,
+                "link %zu does not go from a \"from_place\" to a \"to_place\", 1 to "
+                "%" PRIu32 ", or its costs are no numbers",
+                i, num);
+        places->links[(size_t)(from - 1) * num + (size_t)(to - 1)] = make_link(&own, unit_ns);
     }
     return EXIT_DONE;
 }

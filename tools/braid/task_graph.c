@@ -276,7 +276,7 @@ static braid_status add_node(struct task_graph *making, uint32_t index)
                                    .accesses = making->accesses + node->first_access,
                                    .num_accesses = node->num_accesses,
                                    .lane_hint = node->lane_hint,
-                                   .place = node->device };
+                                   .place = node->on };
     if (node->cost.is_given)
         options.cost_ns = dot_cost_ns(file, index);
     if (node->role == DOT_PRELUDE)

@@ -73,7 +73,7 @@ class task
         options_.lane_hint = hint;
         return *this;
     }
-    task &on(std::uint32_t place) // with several devices: BRAID_PLACE(i)
+    task &on(std::uint32_t place)
     {
         options_.place = place;
         return *this;

@@ -98,8 +98,8 @@ static braid_status add_replica(struct place_memory *memory, uint32_t buffer, ui
         .home = place,
     };
     char name[256];
-    snprintf(name, sizeof(name), "%.200s on device %u",
-             braid_names_at(&memory->graph->names, whole->name), place);
+    snprintf(name, sizeof(name), "%.200s on place %u",
+             braid_names_at(&memory->graph->names, whole->name), graph_place_number(place));
     return append(memory, name, replica, out_index);
 }
 
@@ -318,9 +318,9 @@ static bool append_node(struct build *build, const braid_planned_copy *copy, uin
 {
     braid_graph *graph = build->graph;
     char name[256];
-    snprintf(name, sizeof(name), "copy of %.200s to device %u",
+    snprintf(name, sizeof(name), "copy of %.200s to place %u",
              braid_names_at(&build->user->names, user_resource_at(build, copy->resource)->name),
-             copy->to);
+             graph_place_number(copy->to));
     struct graph_node *node = braid_array_append(&graph->nodes, 1, sizeof(*node));
     struct graph_access *accesses = braid_array_append(&graph->accesses, 2, sizeof(*accesses));
     uint32_t *next = braid_array_append(&graph->sequence, 1, sizeof(*next));
@@ -338,7 +338,7 @@ static bool append_node(struct build *build, const braid_planned_copy *copy, uin
         .num_accesses = 2,
         .kind = WORK_COPY,
         .role = GRAPH_MAIN,
-        .place = (uint8_t)(copy->from + 1),
+        .place = (uint8_t)graph_place_number(copy->from),
     };
     return append_work(build, copy, accesses);
 }
@@ -366,6 +366,8 @@ static braid_status add_copy(struct build *build, const struct part *part)
     if (!slot || !append_node(build, &copy, from, to))
         return braid_error_no_memory("the copies of a plan");
     *slot = copy;
+    slot->from = graph_place_number(copy.from);
+    slot->to = graph_place_number(copy.to);
     build->placed->copy_bytes += copy.bytes;
     return BRAID_OK;
 }
@@ -447,7 +449,7 @@ static braid_status walk_node(struct build *build, uint32_t node, uint32_t place
     uint32_t first = placed->first_access, end = first + placed->num_accesses;
     const struct graph_access *accesses = build->user->accesses.items;
     bool must_run = false;
-    placed->place = (uint8_t)(place + 1);
+    placed->place = (uint8_t)graph_place_number(place);
     placed->may_idle = false; // a copy behind it would bring any bytes
     braid_status status = BRAID_OK;
     for (uint32_t i = first; i < end && !status; i++) {

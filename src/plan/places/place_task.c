@@ -34,9 +34,9 @@ static braid_status check_homes(const struct rules *rules)
         uint32_t home = graph_resource_at(graph, i)->home;
         if (home != GRAPH_EVERYWHERE && home >= rules->num_places)
             return braid_error_invalid(
-                "buffer '%s' has its home on device %u, and the plan is for %u devices",
-                braid_names_at(&graph->names, graph_resource_at(graph, i)->name), home,
-                rules->num_places);
+                "buffer '%s' has its home on place %u, and the plan is for %u places",
+                braid_names_at(&graph->names, graph_resource_at(graph, i)->name),
+                graph_place_number(home), rules->num_places);
     }
     return BRAID_OK;
 }
@@ -101,9 +101,9 @@ static braid_status keep_at(struct rules *rules, uint32_t node, uint32_t resourc
     const char *name =
         braid_names_at(&rules->graph->names, graph_resource_at(rules->graph, resource)->name);
     return braid_error_invalid(
-        "node %s cannot be on device %u, where '%s' is, which it touches by a pointer of its own. "
+        "node %s cannot be on place %u, where '%s' is, which it touches by a pointer of its own. "
         "Give it braid_resource_address, or the buffer another home",
-        name_of(rules, node).text, home, name);
+        name_of(rules, node).text, graph_place_number(home), name);
 }
 
 // A loop or branch touches memory by its nodes inside, and has the address of its condition.
@@ -137,9 +137,9 @@ static braid_status find_named(const struct rules *rules, uint32_t main, uint64_
     uint64_t all = rules->num_places < 64 ? (UINT64_C(1) << rules->num_places) - 1 : UINT64_MAX;
     uint32_t named = nodes[main].place;
     if (named > rules->num_places)
-        return braid_error_invalid("node %s is to run on device %u, and the plan is for %u devices",
-                                   name_of(rules, main).text, named - 1, rules->num_places);
-    *out_allowed = named ? UINT64_C(1) << (named - 1) : all;
+        return braid_error_invalid("node %s is to run on place %u, and the plan is for %u places",
+                                   name_of(rules, main).text, named, rules->num_places);
+    *out_allowed = named ? UINT64_C(1) << graph_place_index(named) : all;
     return BRAID_OK;
 }
 
@@ -163,10 +163,11 @@ static braid_status restrict_region(struct rules *rules, uint32_t node)
         return BRAID_OK;
     }
     return braid_error_invalid(
-        "%s %s runs on one device, but node %s in it must be on device %d and node %s on device %d",
+        "%s %s runs on one place, but node %s in it must be on place %u and node %s on place %u",
         braid_work_words[graph_nodes(rules->graph)[region].kind].kind, name_of(rules, region).text,
-        name_of(rules, other).text, __builtin_ctzll(rules->allowed[unit]),
-        name_of(rules, node).text, __builtin_ctzll(own));
+        name_of(rules, other).text,
+        graph_place_number((uint32_t)__builtin_ctzll(rules->allowed[unit])),
+        name_of(rules, node).text, graph_place_number((uint32_t)__builtin_ctzll(own)));
 }
 
 // Nodes of one hint share a lane, and so a place: the lowest that all of them may have.
