@@ -72,11 +72,9 @@ struct audit {
     unsigned char stack[AUDIT_STACK_BYTES];
 };
 
-// audit_judge.c. Notes an access of the node at hand.
-void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes);
-// The same for the bytes behind the first.
-void braid_audit_judge_rest(struct audit *audit, uintptr_t address, bool writes,
-                            const unsigned char *instruction);
+// audit_judge.c. Notes an access of the node at hand, by its fault.
+void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes,
+                       const unsigned char *instruction);
 // The same for all these bytes at once.
 void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes);
 // Several threads use a page that opens for single instructions. Hidden accesses count as made.

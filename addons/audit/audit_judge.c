@@ -12,8 +12,9 @@
 enum { MOST_WIDTH = 64 };
 
 struct width {
-    unsigned bytes; // at most
-    bool is_known;  // exactly as many
+    unsigned bytes;  // at most
+    bool is_known;   // exactly as many
+    unsigned before; // at most as many of the page are before what the fault tells
 };
 
 struct code {
@@ -27,10 +28,15 @@ static unsigned find_operand(const struct code *code)
     return code->is_wide ? 8 : code->is_short ? 2 : 4;
 }
 
-static unsigned find_x87(unsigned char opcode)
+// 0: not by this instruction, or not known.
+static unsigned find_x87(unsigned char opcode, unsigned char operands)
 {
-    static const unsigned char widths[] = { 4, 4, 4, 10, 8, 8, 2, 10 };
-    return widths[opcode & 7];
+    static const unsigned char widths[8][8] = {
+        { 4, 4, 4, 4, 4, 4, 4, 4 },   { 4, 0, 4, 4, 28, 2, 28, 2 }, { 4, 4, 4, 4, 4, 4, 4, 4 },
+        { 4, 4, 4, 4, 0, 10, 0, 10 }, { 8, 8, 8, 8, 8, 8, 8, 8 },   { 8, 8, 8, 8, 108, 0, 108, 2 },
+        { 2, 2, 2, 2, 2, 2, 2, 2 },   { 2, 2, 2, 2, 10, 8, 10, 8 },
+    };
+    return widths[opcode & 7][operands >> 3 & 7];
 }
 
 static bool is_of_bytes(unsigned char opcode)
@@ -55,6 +61,7 @@ static bool is_of_bytes(unsigned char opcode)
     case 0xc6:
     case 0xd0:
     case 0xd2:
+    case 0xd7:
     case 0xf6:
     case 0xfe:
         return true;
@@ -68,7 +75,8 @@ static bool is_of_addresses(unsigned char opcode, unsigned char operands)
 {
     bool is_branch = opcode == 0xff && (operands >> 3 & 7) >= 2;
     return (opcode >= 0x50 && opcode <= 0x5f) || opcode == 0x68 || opcode == 0x6a ||
-           opcode == 0x8f || opcode == 0xc3 || opcode == 0xc9 || opcode == 0xe8 || is_branch;
+           opcode == 0x8f || opcode == 0x9c || opcode == 0x9d || opcode == 0xc2 || opcode == 0xc3 ||
+           opcode == 0xc9 || opcode == 0xe8 || is_branch;
 }
 
 // The bytes of one number or of a vector.
@@ -113,32 +121,52 @@ static unsigned find_second(const struct code *code, unsigned char opcode)
     }
 }
 
-// The bytes of instructions of vectors.
+// Whether its vectors are of integers, and those without a prefix have 8 bytes.
+static bool is_of_integers(unsigned char opcode)
+{
+    static const uint16_t columns[16] = {
+        [6] = 0xbff8, [7] = 0x8071, [13] = 0xff30, [14] = 0xffb9, [15] = 0x7f71
+    };
+    return columns[opcode >> 4] >> (opcode & 15) & 1;
+}
+
+// The bytes of instructions of vectors; 0: not known.
 static unsigned find_vector(const struct code *code, unsigned char opcode, unsigned vector)
 {
+    if (is_of_integers(opcode))
+        return code->is_short || code->repeat ? vector : 8;
     switch (opcode) {
     case 0x12:
     case 0x13:
     case 0x16:
     case 0x17:
-        return code->repeat == 0xf3 ? vector : 8;
+        return code->repeat == 0xf3 || (code->repeat && vector > 16) ? vector : 8;
+    case 0x14:
+    case 0x15:
     case 0x28:
     case 0x29:
     case 0x2b:
+    case 0x54:
+    case 0x55:
+    case 0x56:
+    case 0x57:
+    case 0x5b:
+    case 0xc6:
         return vector;
     case 0x2a:
         return code->repeat ? find_operand(code) : 8;
+    case 0x2c:
+    case 0x2d:
+        return find_scalar(code, 0);
     case 0x2e:
     case 0x2f:
         return code->is_short ? 8 : 4;
+    case 0x5a:
+        return find_scalar(code, code->is_short ? vector : vector / 2);
     case 0x6e:
         return code->is_wide ? 8 : 4;
     case 0x7e:
         return code->repeat || code->is_wide ? 8 : 4;
-    case 0x6f:
-    case 0x7f:
-    case 0xe7:
-        return code->is_short || code->repeat ? vector : 8;
     case 0xd6:
         return 8;
     case 0x10:
@@ -152,22 +180,6 @@ static unsigned find_vector(const struct code *code, unsigned char opcode, unsig
     case 0x5f:
     case 0xc2:
         return find_scalar(code, vector);
-    case 0x54:
-    case 0x55:
-    case 0x56:
-    case 0x57:
-    case 0xd4:
-    case 0xdb:
-    case 0xdf:
-    case 0xeb:
-    case 0xef:
-    case 0xf0:
-    case 0xfa:
-    case 0xfb:
-    case 0xfc:
-    case 0xfd:
-    case 0xfe:
-        return vector;
     default:
         return 0;
     }
@@ -175,19 +187,66 @@ static unsigned find_vector(const struct code *code, unsigned char opcode, unsig
 
 static struct width known(unsigned bytes)
 {
-    return (struct width){ bytes ? bytes : MOST_WIDTH, bytes != 0 };
+    return (struct width){ bytes ? bytes : MOST_WIDTH, bytes != 0, 0 };
+}
+
+static struct width anywhere(void)
+{
+    return (struct width){ AUDIT_PAGE, false, AUDIT_PAGE };
+}
+
+static void read_vector_prefix(struct code *code, unsigned char prefix)
+{
+    static const unsigned char repeats[] = { 0, 0, 0xf3, 0xf2 };
+    code->is_wide = prefix & 0x80;
+    code->is_short = (prefix & 3) == 1;
+    code->repeat = repeats[prefix & 3];
+}
+
+// The opcodes behind 0x0f 0x38, of vectors with a longer prefix: one element for a vector's all,
+// and products that are added. 0: another one.
+static unsigned find_third(const struct code *code, unsigned char opcode, unsigned vector)
+{
+    unsigned row = opcode >> 4, column = opcode & 15;
+    if (opcode == 0x78 || opcode == 0x79)
+        return opcode == 0x78 ? 1 : 2;
+    if (opcode == 0x18 || opcode == 0x58)
+        return 4;
+    if (row < 9 || row > 11 || column < 6)
+        return 0;
+    return column < 9 || column % 2 == 0 ? vector : code->is_wide ? 8 : 4;
+}
+
+static unsigned find_in_map(const struct code *code, unsigned map, unsigned vector)
+{
+    return map == 1   ? find_vector(code, *code->next, vector)
+           : map == 2 ? find_third(code, *code->next, vector)
+                      : 0;
 }
 
 // A prefix of two or three bytes, with which vectors have 16 or 32. Other lengths are not known.
+// Gathers and tiles have an address for each part.
 static struct width find_vex(struct code *code)
 {
-    static const unsigned char repeats[] = { 0, 0, 0xf3, 0xf2 };
     bool is_long = *code->next++ == 0xc4;
     unsigned char map = is_long ? *code->next++ & 31 : 1, last = *code->next++;
-    code->is_wide = is_long && last & 0x80;
-    code->is_short = (last & 3) == 1;
-    code->repeat = repeats[last & 3];
-    return known(map == 1 ? find_vector(code, *code->next, last & 4 ? 32 : 16) : 0);
+    read_vector_prefix(code, is_long ? last : last & 0x7f);
+    if (map == 2 && ((*code->next & 0xfc) == 0x90 || *code->next == 0x4b))
+        return anywhere();
+    return known(find_in_map(code, map, last & 4 ? 32 : 16));
+}
+
+// A prefix of four bytes. With a mask some parts are left out.
+static struct width find_evex(struct code *code)
+{
+    enum { MASK = 7, BROADCASTS = 0x10, LENGTH = 0x60, TOO_LONG = 0x60 };
+    unsigned char map = code->next[1] & 7, last = code->next[3];
+    bool is_plain = !(last & (MASK | BROADCASTS)) && (last & LENGTH) != TOO_LONG;
+    read_vector_prefix(code, code->next[2]);
+    code->next += 4;
+    if (map == 2 && ((*code->next & 0xfc) == 0x90 || (*code->next & 0xfc) == 0xa0)) // scatters, too
+        return anywhere();
+    return known(is_plain ? find_in_map(code, map, 16u << (last >> 5 & 3)) : 0);
 }
 
 static void skip_prefixes(struct code *code)
@@ -216,28 +275,53 @@ static void skip_prefixes(struct code *code)
     }
 }
 
+// Whether the instruction uses several places, or a fault may tell of its last byte.
+static bool is_anywhere(const unsigned char *opcode)
+{
+    unsigned char operation = opcode[2] >> 3 & 7;
+    if (opcode[0] != 0x0f)
+        return opcode[0] == 0xa6 || opcode[0] == 0xa7 || opcode[0] == 0xc8;
+    if (opcode[1] == 0xae) // but for two that have the state of vectors in 4 bytes, and for lines
+        return operation != 2 && operation != 3 && operation != 7;
+    return opcode[1] == 0x01 || (opcode[1] == 0xc7 && operation >= 3 && operation <= 5);
+}
+
+// Near the begin of a page a fault may tell of the last byte of a large state, which is in two.
+static struct width find_state(unsigned bytes, uintptr_t address)
+{
+    const unsigned most_scalar = 10;
+    bool may_end = bytes > most_scalar && address % AUDIT_PAGE < bytes;
+    return may_end ? (struct width){ bytes, false, bytes - 1 } : known(bytes);
+}
+
 // The width of a common instruction of integers or vectors is known.
-static struct width find_width(const unsigned char *instruction)
+static struct width find_width(const unsigned char *instruction, uintptr_t address)
 {
     struct code code = { .next = instruction };
     skip_prefixes(&code);
     if (*code.next == 0xc4 || *code.next == 0xc5)
         return find_vex(&code);
+    if (*code.next == 0x62)
+        return find_evex(&code);
     if ((*code.next & 0xf0) == 0x40)
         code.is_wide = *code.next++ & 8;
+    if (is_anywhere(code.next))
+        return anywhere();
     unsigned char opcode = *code.next++;
     if (opcode == 0x0f) {
         unsigned bytes = find_second(&code, *code.next);
         return known(bytes ? bytes : find_vector(&code, *code.next, 16));
     }
-    if (opcode == 0x62)
+    if (opcode == 0xd5 || (opcode == 0x8f && *code.next >> 3 & 7)) // later prefixes
         return known(0);
     if (is_of_bytes(opcode))
         return known(1);
     if (opcode >= 0xd8 && opcode <= 0xdf)
-        return (struct width){ find_x87(opcode), false };
+        return find_state(find_x87(opcode, *code.next), address);
     if (opcode == 0x63)
         return known(4);
+    if (opcode == 0x8c || opcode == 0x8e)
+        return known(2);
     return known(is_of_addresses(opcode, *code.next) ? 8 : find_operand(&code));
 }
 
@@ -277,48 +361,12 @@ static void note_buffer(struct audit *audit, struct audit_buffer *buffer)
     buffer->is_noted = true;
 }
 
-static void count(struct audit *audit, uintptr_t address, bool writes)
-{
-    struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
-    if (!buffer)
-        return;
-    note_buffer(audit, buffer);
-    audit_count_bytes(&buffer->counts[writes], address, address);
-}
-
-// Whether one access at the address may reach these bytes as well.
-static bool may_reach(const struct audit_access *access, uintptr_t address)
-{
-    return address < access->end && access->begin < address + MOST_WIDTH;
-}
-
 // A node that has not written the page reads older data. A node that is not seen in full may have
 // written it.
 static bool may_read(const struct audit *audit, const struct audit_access *access, size_t page)
 {
     return access->may_read || audit->unseen || atomic_load(audit->child_accesses) ||
            audit->users[page].writer == audit->num_begun;
-}
-
-// An instruction that reads and then writes a place makes one fault, by which it writes.
-void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes)
-{
-    bool is_declared = !audit->runs;
-    size_t page = braid_audit_page_at(&audit->pages, address);
-    for (uint32_t i = 0; i < audit->num_declared; i++) {
-        struct audit_access *access = &audit->declared[i];
-        if (!may_reach(access, address))
-            continue;
-        access->was_read = true;
-        if (writes && access->may_write) {
-            access->was_written = true;
-            audit->users[page].writer = audit->num_begun;
-        }
-        is_declared = is_declared || (has(access, address) &&
-                                      (writes ? access->may_write : may_read(audit, access, page)));
-    }
-    if (!is_declared)
-        count(audit, address, writes);
 }
 
 // These bytes are written, as the node declares.
@@ -383,31 +431,141 @@ static bool declares_all(const struct audit *audit, uintptr_t begin, uintptr_t e
     return true;
 }
 
-// Bytes in the next page are declared, or make a fault of their own. So at a page's begin the first
-// bytes may lie before it. A buffer whose byte is counted already counts once.
-void braid_audit_judge_rest(struct audit *audit, uintptr_t address, bool writes,
-                            const unsigned char *instruction)
+// ---- accesses, by their faults ----
+
+// The bytes of a page that an access uses.
+struct faulted {
+    uintptr_t begin, end;
+    uintptr_t told; // one of them, by the fault
+    size_t page;
+    bool writes;
+    bool is_exact; // else these bytes are the most
+};
+
+static struct width width_of(const struct audit *audit, const unsigned char *instruction,
+                             uintptr_t address)
 {
-    const struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
-    uintptr_t begin = address + 1, page_end = address / AUDIT_PAGE * AUDIT_PAGE + AUDIT_PAGE;
-    uintptr_t most = smaller(address + MOST_WIDTH, page_end);
-    if (buffer && !declares(audit, address, begin, writes))
-        begin = buffer->end;
-    if (!audit->runs || begin >= most || declares_all(audit, begin, most, writes))
+    const struct audit_pages *pages = &audit->pages;
+    const uintptr_t begin = (uintptr_t)instruction;
+    bool is_readable = braid_audit_page_at(pages, begin) == AUDIT_NO_PAGE &&
+                       braid_audit_page_at(pages, begin + 15) == AUDIT_NO_PAGE;
+    return is_readable ? find_width(instruction, address) : anywhere();
+}
+
+static bool allows(const struct audit *audit, const struct audit_access *access,
+                   const struct faulted *faulted)
+{
+    return faulted->writes ? access->may_write : may_read(audit, access, faulted->page);
+}
+
+// The end of the bytes from `begin` on that are declared alike, and whether they are.
+static uintptr_t find_end(const struct audit *audit, uintptr_t begin, uintptr_t end,
+                          const struct faulted *faulted, bool *out_is_declared)
+{
+    uintptr_t next = end, reached = begin;
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        const struct audit_access *access = &audit->declared[i];
+        if (!allows(audit, access, faulted))
+            continue;
+        if (has(access, begin))
+            reached = larger(reached, access->end);
+        else if (access->begin > begin)
+            next = smaller(next, access->begin);
+    }
+    *out_is_declared = reached > begin;
+    return *out_is_declared ? reached : next;
+}
+
+static void count(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
+{
+    for (size_t i = 0; i < audit->memory.num_buffers; i++) {
+        struct audit_buffer *buffer = &audit->memory.buffers[i];
+        uintptr_t from = larger(buffer->begin, begin), last = smaller(buffer->end, end) - 1;
+        if (from > last)
+            continue;
+        note_buffer(audit, buffer);
+        audit_count_bytes(&buffer->counts[writes], from, last);
+    }
+}
+
+static bool has_buffer(const struct audit *audit, uintptr_t begin, uintptr_t end)
+{
+    for (size_t i = 0; i < audit->memory.num_buffers; i++)
+        if (audit->memory.buffers[i].begin < end && begin < audit->memory.buffers[i].end)
+            return true;
+    return false;
+}
+
+static void judge_beside(struct audit *audit, uintptr_t begin, uintptr_t end,
+                         const struct faulted *faulted)
+{
+    for (uintptr_t at = begin, next; at < end; at = next) {
+        bool is_declared = false;
+        next = find_end(audit, at, end, faulted, &is_declared);
+        if (!is_declared && faulted->is_exact)
+            count(audit, at, next, faulted->writes);
+        else if (!is_declared && has_buffer(audit, at, next))
+            audit->is_wide = true;
+    }
+}
+
+// A buffer counts once for each access.
+static void judge_faulted(struct audit *audit, const struct faulted *faulted)
+{
+    bool is_declared = false;
+    uintptr_t behind = faulted->told + 1;
+    find_end(audit, faulted->told, behind, faulted, &is_declared);
+    if (!is_declared) {
+        const struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, faulted->told);
+        count(audit, faulted->told, behind, faulted->writes);
+        behind = buffer ? buffer->end : behind;
+    }
+    judge_beside(audit, faulted->begin, faulted->told, faulted);
+    judge_beside(audit, behind, faulted->end, faulted);
+}
+
+// An access that may have been made counts as made. If it writes, it may hide reads of its page.
+static void mark_made(struct audit *audit, const struct faulted *faulted)
+{
+    bool is_written = false, may_be_written = false;
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        struct audit_access *access = &audit->declared[i];
+        if (!overlaps(access, faulted->begin, faulted->end))
+            continue;
+        access->was_read = true;
+        if (!faulted->writes || !access->may_write)
+            continue;
+        access->was_written = true;
+        if (faulted->is_exact || has(access, faulted->told))
+            is_written = true;
+        else
+            may_be_written = may_be_written || !may_read(audit, access, faulted->page);
+    }
+    audit->is_wide = audit->is_wide || (may_be_written && !is_written);
+    if (is_written || may_be_written)
+        audit->users[faulted->page].writer = audit->num_begun;
+}
+
+// Bytes in the next page are declared, or make a fault of their own. So at a page's begin the first
+// bytes may lie before it. An instruction that reads and then writes a place makes one fault, by
+// which it writes.
+void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes,
+                       const unsigned char *instruction)
+{
+    const uintptr_t page = round_down(address, AUDIT_PAGE);
+    if (!audit->runs)
         return;
-    bool is_readable =
-        braid_audit_page_at(&audit->pages, (uintptr_t)instruction) == AUDIT_NO_PAGE &&
-        braid_audit_page_at(&audit->pages, (uintptr_t)instruction + 15) == AUDIT_NO_PAGE;
-    struct width width = { MOST_WIDTH, false };
-    if (is_readable)
-        width = find_width(instruction);
-    uintptr_t end = smaller(address + width.bytes, most);
-    if (begin >= end || declares_all(audit, begin, end, writes))
-        return;
-    if (width.is_known && address % AUDIT_PAGE)
-        braid_audit_judge_bytes(audit, begin, end, writes);
-    else
-        audit->is_wide = true;
+    const struct width width = width_of(audit, instruction, address);
+    const struct faulted faulted = {
+        .begin = larger(page, address - width.before),
+        .end = smaller(page + AUDIT_PAGE, address + width.bytes),
+        .told = address,
+        .page = braid_audit_page_at(&audit->pages, address),
+        .writes = writes,
+        .is_exact = width.is_known && address != page,
+    };
+    mark_made(audit, &faulted);
+    judge_faulted(audit, &faulted);
 }
 
 void braid_audit_judge_hidden(struct audit *audit, uintptr_t address)

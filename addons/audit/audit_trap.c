@@ -355,8 +355,7 @@ static bool answer(struct audit *audit, uintptr_t address, const ucontext_t *thr
     take(audit, false);
     note_user(audit, address, page);
     if (!(pages->now[page] & wanted)) { // else another thread has opened it
-        braid_audit_judge(audit, address, writes);
-        braid_audit_judge_rest(audit, address, writes, find_instruction(thread));
+        braid_audit_judge(audit, address, writes, find_instruction(thread));
         done = braid_audit_open(audit, address, writes) || step(audit, address, page, writes) ||
                braid_audit_give_up(audit,
                                    "behind its first accesses, the system refuses to open single "
