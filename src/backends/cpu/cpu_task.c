@@ -324,12 +324,7 @@ static void await_idle_threads(struct cpu_backend *backend)
 braid_status braid_cpu_run_here(struct backend *backend, const struct backend_task *task)
 {
     await_idle_threads(cpu_backend_of(backend));
-    // An audit takes a write right before a buffer for one that may reach into it. So few bytes
-    // stay off the heap, where buffers lie.
-    enum { FEW_BYTES = 2048 };
-    unsigned char few[FEW_BYTES];
-    size_t bytes = braid_cpu_task_bytes(task);
-    unsigned char *memory = bytes <= FEW_BYTES ? few : malloc(bytes);
+    unsigned char *memory = malloc(braid_cpu_task_bytes(task));
     if (!memory)
         return braid_error_no_memory("a task");
     struct cpu_work work;
@@ -341,7 +336,6 @@ braid_status braid_cpu_run_here(struct backend *backend, const struct backend_ta
     if (work.blocks.end)
         braid_cpu_work_call(&work, &work.blocks);
     braid_inside_end(&inside);
-    if (memory != few)
-        free(memory);
+    free(memory);
     return BRAID_OK;
 }
