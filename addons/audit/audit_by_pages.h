@@ -57,9 +57,10 @@ struct audit {
     uint32_t num_opened;      // pages of what the node only writes, one by one
     struct audit_user *users; // by page
 
-    atomic_int owner; // twice the thread that handles a fault, up to the end of its step; one
-                      // more: the thread has it beyond its faults
-    bool is_open;     // all pages are, until the next node
+    atomic_int owner;        // a thread, and how it owns the audit
+    atomic_uint num_stepped; // instructions, up to that of this owner
+    const unsigned char *step_at;
+    bool is_open; // all pages are, until the next node
     struct audit_step steps[AUDIT_MOST_STEPPED];
     uint32_t num_steps;
 

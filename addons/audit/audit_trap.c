@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 
 #include "audit/audit_by_pages.h"
@@ -247,6 +248,8 @@ static void handle(int number, signal_handler *handler, struct behind *behind)
 
 // ---- the handlers ----
 
+enum { MOST_LEFT = 16 };
+
 // In a page of its own: the handlers read it, so that page must never be closed.
 //
 // The handlers stay when an audit has ended. A thread that faulted before the pages were opened may
@@ -259,6 +262,8 @@ static union {
         struct behind fault, trap, call;
         _Atomic uintptr_t late_address; // where the last fault was that no audit answered
         atomic_int late_thread;
+        atomic_int left[MOST_LEFT]; // threads whose next trap may be that of a step which has ended
+        atomic_uint num_left;
     };
     unsigned char page[AUDIT_PAGE];
 } shared __attribute__((aligned(AUDIT_PAGE))) = { { .lock = PTHREAD_RWLOCK_INITIALIZER } };
@@ -281,24 +286,103 @@ static int this_thread(void)
     return (int)audit_system(SYS_gettid, 0, 0, 0, 0);
 }
 
-// The owner is a thread in a handler, or one that keeps handlers of others away. The second may
-// fault as well, even in here: its stack may lie in a closed page. So one exchange says both.
-static void take(struct audit *audit, bool keeps)
+// The audit has one owner. That is a thread in a handler, one that keeps handlers of others away,
+// or one whose instruction is to trap.
+enum { HANDLES = 1, KEEPS, STEPS, NUM_OWNERSHIPS };
+
+static const char not_closed[] = "the system refuses to close pages of its buffers";
+
+static void end_step(struct audit *audit)
 {
-    int none = 0, thread = this_thread();
-    if (atomic_load_explicit(&audit->owner, memory_order_relaxed) / 2 == thread)
-        return; // an instruction that faults once more, or a fault of the keeper
-    while (!atomic_compare_exchange_weak_explicit(&audit->owner, &none, 2 * thread + keeps,
-                                                  memory_order_acquire, memory_order_relaxed)) {
-        audit_system(SYS_sched_yield, 0, 0, 0, 0);
-        none = 0;
+    while (audit->num_steps) {
+        const struct audit_step *last = &audit->steps[--audit->num_steps];
+        if (!audit->is_open &&
+            !braid_audit_pages_allow(&audit->pages, last->address, 1, last->rights))
+            braid_audit_give_up(audit, not_closed);
     }
 }
 
-static void leave(struct audit *audit, bool keeps)
+// A handler of the program runs before the instruction has ended, or has jumped out of it. If it
+// returns, the instruction may still trap.
+static void end_left_step(struct audit *audit, int thread)
 {
-    if (keeps || atomic_load_explicit(&audit->owner, memory_order_relaxed) % 2 == 0)
-        atomic_store_explicit(&audit->owner, 0, memory_order_release);
+    const unsigned place = atomic_fetch_add(&shared.num_left, 1) % MOST_LEFT;
+    atomic_store(&shared.left[place], thread);
+    end_step(audit);
+    if (audit->runs && !audit->unseen)
+        braid_audit_miss(audit, "a handler of the program left an instruction, until whose end a "
+                                "page of its buffers is open");
+}
+
+static bool has_left_step(void)
+{
+    for (int i = 0, thread = this_thread(); i < MOST_LEFT; i++, thread = this_thread())
+        if (atomic_compare_exchange_strong(&shared.left[i], &thread, 0))
+            return true;
+    return false;
+}
+
+// A step that lasts for so many looks, one each millisecond, has been left.
+enum { MOST_YIELDS = 1000, MOST_LOOKS = 2000 };
+
+static void wait_for_owner(int num_looks)
+{
+    static const struct timespec pause = { .tv_nsec = 1000000 };
+    if (num_looks < MOST_YIELDS)
+        audit_system(SYS_sched_yield, 0, 0, 0, 0);
+    else
+        audit_system(SYS_nanosleep, (uintptr_t)&pause, 0, 0, 0);
+}
+
+// The owner may fault as well, even in here: its stack may lie in a closed page. So one exchange
+// says all. `at` is an instruction that faults, which may be one of a step; NULL: none.
+static void take(struct audit *audit, int ownership, const unsigned char *at)
+{
+    const int thread = this_thread();
+    unsigned num_stepped = 0;
+    for (int num_looks = 0;;) {
+        int owner = atomic_load(&audit->owner), was = owner % NUM_OWNERSHIPS;
+        bool is_own = owner / NUM_OWNERSHIPS == thread;
+        if (is_own && was != STEPS)
+            return; // a fault of the owner's
+        if (!owner || is_own || (was == STEPS && num_looks == MOST_LOOKS)) {
+            if (!atomic_compare_exchange_strong(&audit->owner, &owner,
+                                                NUM_OWNERSHIPS * thread + ownership))
+                continue;
+            if (owner && audit->step_at != at)
+                end_left_step(audit, owner / NUM_OWNERSHIPS);
+            return;
+        }
+        bool is_same = num_stepped == atomic_load(&audit->num_stepped);
+        num_looks = !is_same ? 0 : num_looks < MOST_LOOKS ? num_looks + 1 : num_looks;
+        num_stepped = atomic_load(&audit->num_stepped);
+        wait_for_owner(num_looks);
+    }
+}
+
+// Ends an ownership that `take` began.
+static void leave(struct audit *audit, int ownership)
+{
+    if (ownership == KEEPS || atomic_load(&audit->owner) % NUM_OWNERSHIPS != KEEPS)
+        atomic_store(&audit->owner, 0);
+}
+
+// Up to the trap behind the instruction.
+static void leave_to_step(struct audit *audit, const unsigned char *at)
+{
+    audit->step_at = at;
+    atomic_fetch_add(&audit->num_stepped, 1);
+    if (atomic_load(&audit->owner) % NUM_OWNERSHIPS == HANDLES)
+        atomic_store(&audit->owner, NUM_OWNERSHIPS * this_thread() + STEPS);
+}
+
+// From a step of this thread. False: it has none.
+static bool take_from_step(struct audit *audit)
+{
+    const int mine = NUM_OWNERSHIPS * this_thread();
+    int owner = mine + STEPS;
+    return atomic_compare_exchange_strong(&audit->owner, &owner, mine + HANDLES) ||
+           owner == mine + KEEPS;
 }
 
 // Until its end an instruction has no more than it has asked for. So a write is seen that follows a
@@ -314,8 +398,6 @@ static bool step(struct audit *audit, uintptr_t address, size_t page, bool write
     audit->users[page].has_stepped = true;
     return true;
 }
-
-static const char not_closed[] = "the system refuses to close pages of its buffers";
 
 // Before the page opens, and behind it.
 static void note_user(struct audit *audit, uintptr_t address, size_t page)
@@ -352,7 +434,7 @@ static bool answer(struct audit *audit, uintptr_t address, const ucontext_t *thr
     if (!atomic_load(audit->is_parent))
         return open_in_child(audit, address, page);
     bool done = true;
-    take(audit, false);
+    take(audit, HANDLES, find_instruction(thread));
     note_user(audit, address, page);
     if (!(pages->now[page] & wanted)) { // else another thread has opened it
         braid_audit_judge(audit, address, writes, find_instruction(thread));
@@ -363,16 +445,18 @@ static bool answer(struct audit *audit, uintptr_t address, const ucontext_t *thr
         note_user(audit, address, page);
     }
     *out_steps = audit->num_steps;
-    if (!*out_steps)
-        leave(audit, false);
+    if (*out_steps)
+        leave_to_step(audit, find_instruction(thread));
+    else
+        leave(audit, HANDLES);
     return done;
 }
 
 void braid_audit_pause(struct audit *audit)
 {
-    take(audit, true);
+    take(audit, KEEPS, NULL);
     braid_audit_open_all(audit);
-    leave(audit, true);
+    leave(audit, KEEPS);
 }
 
 // The instruction is repeated once, also if a handler of the program hands the fault on to here.
@@ -387,11 +471,23 @@ static bool may_be_late(uintptr_t address)
     return !is_repeated;
 }
 
+// The instruction that has the signal begins anew behind the program's handler, if that returns.
+static void put_off_step(struct audit *audit, ucontext_t *thread)
+{
+    if (!audit || atomic_load(&audit->owner) != NUM_OWNERSHIPS * this_thread() + STEPS)
+        return;
+    take(audit, HANDLES, find_instruction(thread));
+    end_step(audit);
+    set_trap(thread, false);
+    leave(audit, HANDLES);
+}
+
 // The program's handler may leave by a jump. So its thread counts as one outside handlers, and it
 // has no part of the audit.
-static void pass_on(const struct audit *audit, struct behind *behind, int number, siginfo_t *info,
+static void pass_on(struct audit *audit, struct behind *behind, int number, siginfo_t *info,
                     void *context, const struct audit_calls_before *before)
 {
+    put_off_step(audit, context);
     leave_handler();
     hand_on(behind, number, info, context, audit, before);
     braid_audit_calls_leave(before);
@@ -421,25 +517,23 @@ static void on_trap(int number, siginfo_t *info, void *context)
     braid_audit_calls_enter(&before);
     struct audit *audit = enter_handler();
     if (audit && braid_audit_call_ends(context)) {
-        take(audit, true);
+        take(audit, KEEPS, NULL);
         braid_audit_call_end(audit, &before, context);
-        leave(audit, true);
+        leave(audit, KEEPS);
         leave_handler();
         braid_audit_calls_leave(&before);
         return;
     }
-    if (!audit || atomic_load_explicit(&audit->owner, memory_order_relaxed) / 2 != this_thread()) {
+    bool is_step = audit && take_from_step(audit);
+    if (!is_step && !(info->si_code == TRAP_TRACE && has_left_step())) {
         pass_on(audit, &shared.trap, number, info, context, &before);
         return;
     }
-    while (audit->num_steps) {
-        const struct audit_step *last = &audit->steps[--audit->num_steps];
-        if (!audit->is_open &&
-            !braid_audit_pages_allow(&audit->pages, last->address, 1, last->rights))
-            braid_audit_give_up(audit, not_closed);
-    }
     set_trap(context, false);
-    leave(audit, false);
+    if (is_step) {
+        end_step(audit);
+        leave(audit, HANDLES);
+    }
     leave_handler();
     braid_audit_calls_leave(&before);
 }
@@ -455,9 +549,9 @@ static void on_call(int number, siginfo_t *info, void *context)
         pass_on(audit, &shared.call, number, info, context, &before);
         return;
     }
-    take(audit, true);
+    take(audit, KEEPS, NULL);
     braid_audit_call_begin(audit, &before, context);
-    leave(audit, true);
+    leave(audit, KEEPS);
     leave_handler();
     braid_audit_calls_leave(&before);
 }
@@ -509,9 +603,9 @@ braid_status braid_audit_start(struct audit *audit)
     block_signals(audit);
     sigaltstack(&stack, &audit->stack_before);
     set_handlers();
-    take(audit, true);
+    take(audit, KEEPS, NULL);
     bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
-    leave(audit, true);
+    leave(audit, KEEPS);
     // A sanitizer's handler before the audit's would make calls of its own.
     audit->sees_calls = is_closed && (AUDIT_LEAVES_CALLS ||
                                       (!is_before(on_call, &shared.call) &&
@@ -538,7 +632,7 @@ void braid_audit_stop(struct audit *audit)
 
 void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 {
-    take(audit, true);
+    take(audit, KEEPS, NULL);
     bool is_closed = !audit->is_open || braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     audit->is_open = audit->hides = audit->is_wide = false;
     audit->unseen = NULL;
@@ -549,7 +643,7 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
     if (!is_closed)
         braid_audit_give_up(audit, not_closed);
     audit->runs = true;
-    leave(audit, true);
+    leave(audit, KEEPS);
     braid_audit_calls_hand_over(true);
 }
 
@@ -582,11 +676,11 @@ static void note_unseen(struct audit *audit)
 void braid_audit_end_node(struct audit *audit)
 {
     braid_audit_calls_hand_over(false);
-    take(audit, true);
+    take(audit, KEEPS, NULL);
     audit->runs = false;
     if (!braid_audit_close(audit))
         audit->is_open = true; // the next node tries again
     audit->num_declared = 0;
     note_unseen(audit);
-    leave(audit, true);
+    leave(audit, KEEPS);
 }

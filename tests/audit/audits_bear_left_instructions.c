@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// On the CPU an audit opens a page for one instruction. A handler of the program may run before its
+// end, and may jump out of it.
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+
+#include "audit/audit_testing.h"
+
+#if defined(__x86_64__) && !defined(BRAID_INSTRUMENTED)
+
+static struct {
+    uint32_t *divisor, *beside; // in one page, and in another one
+    uint32_t *closed;           // by the program
+    sigjmp_buf back;
+    pthread_t thread;
+    sem_t has_left, goes_on;
+} site;
+
+// The fault of the read comes before that of the division.
+static void divide(void)
+{
+    uint32_t high = 0, low = 8;
+    __asm__ volatile("divl %2" : "+a"(low), "+d"(high) : "m"(*site.divisor) : "cc");
+}
+
+static void jump_back(int number)
+{
+    (void)number;
+    siglongjmp(site.back, 1);
+}
+
+static void leave_division(void)
+{
+    if (!sigsetjmp(site.back, 1))
+        divide();
+}
+
+static int open_site(void **state)
+{
+    open_audited(state);
+    site.divisor = audited.words;
+    site.beside = audited.outside;
+    sem_init(&site.has_left, 0, 0);
+    sem_init(&site.goes_on, 0, 0);
+    return 0;
+}
+
+static int close_site(void **state)
+{
+    signal(SIGFPE, SIG_DFL);
+    signal(SIGSEGV, SIG_DFL);
+    sem_destroy(&site.has_left);
+    sem_destroy(&site.goes_on);
+    return close_audited(state);
+}
+
+static void audit_call(braid_host_function *call, uint64_t bytes)
+{
+    braid_resource part;
+    check_ok(braid_graph_add_range(audited.graph, audited.buffer, 0, bytes, &part));
+    check_ok(braid_graph_add_host_call(
+        audited.graph,
+        &(braid_host_call){ BRAID_ACCESSES({ part, BRAID_READ_WRITE }), .call = call }, NULL));
+    audit(audited.device, audited.graph, &audited.findings);
+}
+
+// Behind a call of the system, or a fault, the page is closed again.
+static void expect_left(void)
+{
+    const size_t num = audited.findings.num;
+    assert_in_range(num, 1, 2);
+    assert_string_equal(audited.findings.items[num - 1].text,
+                        "node 0 'host call' is not audited: a handler of the program left an "
+                        "instruction, until whose end a page of its buffers is open");
+    if (num > 1)
+        assert_int_equal(audited.findings.items[0].told.kind, BRAID_AUDIT_READS);
+}
+
+static void leave_and_read_more(void *user)
+{
+    (void)user;
+    leave_division();
+    (void)*(volatile uint32_t *)(site.divisor + 100);
+}
+
+static void a_node_that_leaves_an_instruction_is_named(void **state)
+{
+    (void)state;
+    signal(SIGFPE, jump_back);
+    audit_call(leave_and_read_more, 64);
+    expect_left();
+}
+
+static void *leave_on_thread(void *user)
+{
+    leave_division();
+    sem_post(&site.has_left);
+    sem_wait(&site.goes_on);
+    return user;
+}
+
+static void read_beside_a_thread(void *user)
+{
+    (void)user;
+    pthread_create(&site.thread, NULL, leave_on_thread, NULL);
+    sem_wait(&site.has_left);
+    (void)*(volatile uint32_t *)(site.divisor + 1);
+}
+
+// The thread would keep the audit for itself.
+static void a_thread_that_leaves_an_instruction_stops_no_audit(void **state)
+{
+    (void)state;
+    signal(SIGFPE, jump_back);
+    audit_call(read_beside_a_thread, 64);
+    sem_post(&site.goes_on);
+    pthread_join(site.thread, NULL);
+    expect_left();
+}
+
+// It has a fault of its own, whose end is that of the division, too.
+static void fault_and_wait(int number)
+{
+    (void)number;
+    (void)*(volatile uint32_t *)site.beside;
+    sem_post(&site.has_left);
+    sem_wait(&site.goes_on);
+}
+
+static void *divide_on_thread(void *user)
+{
+    divide();
+    return user;
+}
+
+static void begin_division(void *user)
+{
+    (void)user;
+    pthread_create(&site.thread, NULL, divide_on_thread, NULL);
+    sem_wait(&site.has_left);
+}
+
+static void mend_division(void *user)
+{
+    (void)user;
+    *(volatile uint32_t *)site.divisor = 1;
+    sem_post(&site.goes_on);
+    pthread_join(site.thread, NULL);
+}
+
+// The page is open when the instruction goes on, which traps nevertheless.
+static void a_handler_may_fault_before_an_instruction_ends(void **state)
+{
+    braid_resource other;
+    (void)state;
+    signal(SIGFPE, fault_and_wait);
+    check_ok(braid_graph_add_buffer(audited.graph, "other", site.beside, PAGE, &other));
+    check_ok(braid_graph_add_host_call(
+        audited.graph,
+        &(braid_host_call){ BRAID_ACCESSES({ other, BRAID_WRITE }), .call = begin_division },
+        NULL));
+    check_ok(braid_graph_add_host_call(
+        audited.graph,
+        &(braid_host_call){
+            BRAID_ACCESSES({ other, BRAID_READ }, { audited.buffer, BRAID_READ_WRITE }),
+            .call = mend_division },
+        NULL));
+    audit(audited.device, audited.graph, &audited.findings);
+    assert_true(audited.findings.num > 0);
+    assert_int_equal(*site.divisor, 1);
+}
+
+static void read_more_and_mend(int number)
+{
+    (void)number;
+    (void)*(volatile uint32_t *)(site.divisor + 100);
+    mprotect(site.closed, PAGE, PROT_READ | PROT_WRITE);
+}
+
+static void copy_to_closed(void *user)
+{
+    void *from = site.divisor, *to = site.closed;
+    (void)user;
+    __asm__ volatile("movsl" : "+S"(from), "+D"(to) : : "memory");
+}
+
+static void a_handler_of_an_instructions_second_fault_is_seen(void **state)
+{
+    (void)state;
+    site.closed = map_pages(1);
+    mprotect(site.closed, PAGE, PROT_NONE);
+    *site.divisor = 9;
+    signal(SIGSEGV, read_more_and_mend);
+    audit_call(copy_to_closed, 64);
+    assert_int_equal(*site.closed, 9);
+    munmap(site.closed, PAGE);
+    assert_true(audited.findings.num > 0);
+    assert_string_equal(audited.findings.items[0].text,
+                        "node 0 'host call' reads byte 400 of 'words', which it does not declare");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
+    const struct CMUnitTest tests[] = {
+        TEST(a_node_that_leaves_an_instruction_is_named),
+        TEST(a_thread_that_leaves_an_instruction_stops_no_audit),
+        TEST(a_handler_may_fault_before_an_instruction_ends),
+        TEST(a_handler_of_an_instructions_second_fault_is_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    skip_program("audits need x86-64, and sanitizers have handlers and threads of their own");
+}
+
+#endif
