@@ -297,6 +297,51 @@ static void open_pages_for_child(struct audit *audit, const struct audit_call *c
                             "it makes a thread or process, with arguments in pages of its buffers");
 }
 
+static bool has_other_data(const struct audit *audit)
+{
+    const struct audit_extent *extents = audit->memory.extents;
+    for (size_t i = 0; i < audit->memory.num_extents; i++)
+        if (extents[i].begin % AUDIT_PAGE || extents[i].end % AUDIT_PAGE)
+            return true;
+    return false;
+}
+
+// Memory that processes share stays closed.
+static bool open_private_pages(struct audit *audit)
+{
+    const struct audit_pages *pages = &audit->pages;
+    const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
+    bool done = true;
+    for (size_t i = 0; i < pages->num_spans; i++) {
+        const struct audit_span *span = &pages->spans[i];
+        for (size_t k = 0, next; k < span->num; k = next) {
+            int shared = pages->own[span->first + k] & AUDIT_SHARED;
+            for (next = k + 1; next < span->num; next++)
+                if ((pages->own[span->first + next] & AUDIT_SHARED) != shared)
+                    break;
+            if (!shared)
+                done = braid_audit_pages_allow(&audit->pages, span->begin + k * AUDIT_PAGE,
+                                               next - k, all) &&
+                       done;
+        }
+    }
+    return done;
+}
+
+// The system calls of a child are not handed over, and would fail at closed pages. A child with a
+// copy of the memory has no access to the parent's. One that its parent waits for uses the parent's
+// data, such as the arguments of a program that it begins.
+static void open_pages_for_process(struct audit *audit, struct audit_call *call, bool is_copy)
+{
+    if (audit->is_open || (!is_copy && !has_other_data(audit)))
+        return;
+    call->opens_all = audit->is_open = true;
+    if (!is_copy)
+        braid_audit_miss(audit, "it makes a process that uses pages with its buffers");
+    if (!(is_copy ? open_private_pages(audit) : braid_audit_open_all(audit)))
+        braid_audit_miss(audit, "the system refuses to open pages of its buffers");
+}
+
 // Behind the others: judges the rest, and closes the pages.
 static void close_pages(struct audit *audit, const struct audit_call *call, intptr_t result)
 {
@@ -329,18 +374,31 @@ _Static_assert(offsetof(struct audit_calls, back) == 8, "the code below knows it
 _Static_assert(offsetof(struct audit_calls, child_starts) == 16, "the code below knows it");
 
 // The system leaves rcx and r11 with values of its own, so that the program expects none there. A
-// child begins behind the call, on another stack.
+// child begins behind the call, perhaps on another stack. The parent of a process traps.
 void braid_audit_make_call(void);
-void braid_audit_make_child(void);
+void braid_audit_make_thread(void);
+void braid_audit_make_process(void);
+void braid_audit_process_made(void);
 __asm__(".pushsection .text\n"
         ".globl braid_audit_make_call\n.hidden braid_audit_make_call\n"
         ".type braid_audit_make_call, @function\n"
         "braid_audit_make_call:\n"
         "    syscall\n"
         "    int3\n"
-        ".globl braid_audit_make_child\n.hidden braid_audit_make_child\n"
-        ".type braid_audit_make_child, @function\n"
-        "braid_audit_make_child:\n"
+        ".globl braid_audit_make_process\n.hidden braid_audit_make_process\n"
+        ".globl braid_audit_process_made\n.hidden braid_audit_process_made\n"
+        ".type braid_audit_make_process, @function\n"
+        "braid_audit_make_process:\n"
+        "    syscall\n"
+        "    testq %rax, %rax\n"
+        "    jz 1f\n"
+        "    int3\n"
+        "braid_audit_process_made:\n"
+        "1:  movq braid_audit_calls+8(%rip), %rcx\n"
+        "    jmp *%rcx\n"
+        ".globl braid_audit_make_thread\n.hidden braid_audit_make_thread\n"
+        ".type braid_audit_make_thread, @function\n"
+        "braid_audit_make_thread:\n"
         "    syscall\n"
         "    movq braid_audit_calls+8(%rip), %rcx\n"
         "    testq %rax, %rax\n"
@@ -428,13 +486,17 @@ static bool makes_child(const struct audit_call *call)
            call->number == SYS_vfork;
 }
 
-// A child with the memory of its parent reads `back` there, before the parent's next call.
-static bool shares_memory(struct audit *audit, const struct audit_call *call)
+enum child { THREAD, COPY, BORROWER }; // the last has the memory of its parent, which waits
+
+static enum child kind_of_child(struct audit *audit, const struct audit_call *call)
 {
     enum { SHARES = 0x100, PARENT_WAITS = 0x4000 };
     const uintptr_t *list = find_listed(audit, call);
-    uintptr_t flags = call->number == SYS_clone ? call->args[0] : list ? *list : 0;
-    return flags & SHARES && !(flags & PARENT_WAITS);
+    uintptr_t flags = call->number == SYS_vfork   ? SHARES | PARENT_WAITS
+                      : call->number == SYS_clone ? call->args[0]
+                      : list                      ? *list
+                                                  : 0;
+    return !(flags & SHARES) ? COPY : flags & PARENT_WAITS ? BORROWER : THREAD;
 }
 
 static void set_call(ucontext_t *thread, void (*code)(void))
@@ -442,16 +504,19 @@ static void set_call(ucontext_t *thread, void (*code)(void))
     thread->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)code;
 }
 
-static void make_child(struct audit *audit, const struct audit_call *call, ucontext_t *thread)
+// A thread reads `back` before the parent's next call.
+static void make_child(struct audit *audit, struct audit_call *call, ucontext_t *thread)
 {
+    const enum child kind = kind_of_child(audit, call);
     open_pages_for_child(audit, call);
-    bool is_thread = shares_memory(audit, call);
-    audit->makes_threads |= is_thread;
+    audit->makes_threads |= kind == THREAD;
     while (atomic_load(&braid_audit_calls.child_starts))
         audit_system(SYS_sched_yield, 0, 0, 0, 0);
     atomic_store(&braid_audit_calls.back, call->back);
-    atomic_store(&braid_audit_calls.child_starts, is_thread);
-    set_call(thread, braid_audit_make_child);
+    atomic_store(&braid_audit_calls.child_starts, kind == THREAD);
+    if (kind != THREAD)
+        open_pages_for_process(audit, call, kind == COPY);
+    set_call(thread, kind == THREAD ? braid_audit_make_thread : braid_audit_make_process);
 }
 
 // No program can block the signals that an audit needs.
@@ -510,6 +575,7 @@ void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *befo
     }
     if (makes_child(&call)) {
         make_child(audit, &call, thread);
+        before->call = call;
         return;
     }
     open_pages(audit, &call);
@@ -521,16 +587,17 @@ void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *befo
 bool braid_audit_call_ends(const ucontext_t *thread)
 {
     enum { CODE_BYTES = 3 };
-    uintptr_t behind = (uintptr_t)braid_audit_make_call + CODE_BYTES;
+    uintptr_t at = (uintptr_t)thread->uc_mcontext.gregs[REG_RIP];
     return atomic_load(&braid_audit_calls.thread) == this_thread() &&
-           (uintptr_t)thread->uc_mcontext.gregs[REG_RIP] == behind;
+           (at == (uintptr_t)braid_audit_make_call + CODE_BYTES ||
+            at == (uintptr_t)braid_audit_process_made);
 }
 
 // A call may have failed at a closed page to which its arguments lead by other memory.
 static bool repeat(struct audit *audit, struct audit_call *call, ucontext_t *thread)
 {
     greg_t *registers = thread->uc_mcontext.gregs;
-    if (registers[REG_RAX] != -EFAULT || call->opens_all || audit->is_open)
+    if (registers[REG_RAX] != -EFAULT || call->opens_all || audit->is_open || makes_child(call))
         return false;
     call->opens_all = true;
     braid_audit_miss(audit, unseen_call);
