@@ -656,10 +656,14 @@ static void note_unseen(struct audit *audit)
         braid_audit_open_all(audit);
         set_handlers();
     }
+    bool child_accesses = atomic_exchange(audit->child_accesses, 0);
     if (audit->unseen)
         return;
     if (has_others)
-        audit->unseen = "meanwhile the program set a handler of its own for faults or traps";
+        braid_audit_miss(audit,
+                         "meanwhile the program set a handler of its own for faults or traps");
+    else if (child_accesses)
+        braid_audit_miss(audit, "a child of the process uses memory of its buffers");
     else if (audit->hides)
         audit->unseen = "several threads use pages of its buffers, and a page that opens for one "
                         "access of a thread may hide those of others";
@@ -667,8 +671,6 @@ static void note_unseen(struct audit *audit)
         audit->unseen = "an instruction may reach further than its first byte tells";
     else if (braid_audit_hides_reads(audit))
         audit->unseen = "behind many undeclared writes, reads of the same buffer are not seen";
-    else if (atomic_exchange(audit->child_accesses, 0))
-        audit->unseen = "a child of the process uses memory of its buffers";
 }
 
 // From here on an access opens its page for one instruction. This thread's next access may go to
@@ -680,7 +682,7 @@ void braid_audit_end_node(struct audit *audit)
     audit->runs = false;
     if (!braid_audit_close(audit))
         audit->is_open = true; // the next node tries again
-    audit->num_declared = 0;
     note_unseen(audit);
+    audit->num_declared = 0;
     leave(audit, KEEPS);
 }

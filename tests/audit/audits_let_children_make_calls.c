@@ -118,12 +118,42 @@ static void a_node_whose_child_uses_its_memory_is_named(void **state)
         "node 0 'host call' is not audited: it makes a process that uses pages with its buffers");
 }
 
+static uint32_t *shared;
+
+static void write_shared(void)
+{
+    *(volatile uint32_t *)shared = 5;
+    _exit(0);
+}
+
+static void let_child_write(void *user)
+{
+    (void)user;
+    assert_int_equal(run_child(write_shared), 0);
+}
+
+// Nobody knows that the node never writes them.
+static void what_a_child_may_have_written_counts_as_written(void **state)
+{
+    braid_resource buffer;
+    (void)state;
+    shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    check_ok(braid_graph_add_buffer(audited.graph, "shared", shared, PAGE, &buffer));
+    audit_call(let_child_write, buffer, NULL);
+    assert_int_equal(*shared, 5);
+    munmap(shared, PAGE);
+    assert_int_equal(audited.findings.num, 1);
+    assert_int_equal(audited.findings.items[0].told.kind, BRAID_AUDIT_UNSEEN);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
     const struct CMUnitTest tests[] = {
         TEST(calls_of_a_child_use_data_beside_a_buffer),
         TEST(a_node_whose_child_uses_its_memory_is_named),
+        TEST(what_a_child_may_have_written_counts_as_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
