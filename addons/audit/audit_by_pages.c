@@ -51,7 +51,7 @@ static braid_status tell_unseen(struct auditing *auditing, struct audit *audit)
         if (is_unseen(&audit->pages, buffer->begin, buffer->end))
             status = braid_audit_findings_add_unseen(
                 &auditing->findings, GRAPH_NONE, buffer->resource,
-                "it has pages that only allow to read, or with data of the thread itself");
+                "it has pages that only allow to read, or with data or the stack of a thread");
     }
     return status;
 }
@@ -132,6 +132,8 @@ static braid_status fill(struct audit *audit, struct auditing *auditing)
     for (size_t i = 0; i < memory->num_buffers; i++)
         braid_audit_pages_add(&audit->pages, memory->buffers[i].begin, memory->buffers[i].end);
     braid_status status = braid_audit_pages_read(&audit->pages);
+    if (!status)
+        status = braid_audit_leave_stacks(&audit->pages);
     if (!status)
         status = tell_unseen(auditing, audit);
     return status ? status : tell_aliases(memory, &auditing->findings);

@@ -98,6 +98,9 @@ bool braid_audit_give_up(struct audit *audit, const char *reason);
 // audit_threads.c. Waits, for a second at most, until no thread of the program has a fault of which
 // it does not know yet. Behind an audit the handler of the program might be told of it.
 void braid_audit_wait_for_faults(void);
+// Leaves pages with stacks of other threads alone. Such a thread could not take the signal of its
+// fault, which would end the process. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
+braid_status braid_audit_leave_stacks(struct audit_pages *pages);
 // Notes the process's other threads. Those of Braid count while they are inside a program's call.
 uint64_t braid_audit_note_others(void);
 // Whether one of them, or a new one, has run since.

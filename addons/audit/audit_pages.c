@@ -93,11 +93,23 @@ braid_status braid_audit_pages_read(struct audit_pages *pages)
     braid_status status = braid_audit_pages_list(set_own, pages);
     if (status)
         return status;
-    size_t page = braid_audit_page_at(pages, (uintptr_t)pthread_self());
-    if (page != AUDIT_NO_PAGE)
-        pages->own[page] = 0;
+    braid_audit_pages_leave(pages, (uintptr_t)pthread_self(), (uintptr_t)pthread_self() + 1);
     memcpy(pages->now, pages->own, pages->num);
     return BRAID_OK;
+}
+
+void braid_audit_pages_leave(struct audit_pages *pages, uintptr_t begin, uintptr_t end)
+{
+    for (size_t i = 0; i < pages->num_spans; i++) {
+        const struct audit_span *span = &pages->spans[i];
+        uintptr_t page = begin / AUDIT_PAGE * AUDIT_PAGE;
+        if (page < span->begin)
+            page = span->begin;
+        for (; page < end && page < span->begin + span->num * AUDIT_PAGE; page += AUDIT_PAGE) {
+            const size_t index = span->first + (page - span->begin) / AUDIT_PAGE;
+            pages->own[index] = pages->now[index] = 0;
+        }
+    }
 }
 
 // No call of memset: see audit_system.h.

@@ -47,6 +47,9 @@ braid_status braid_audit_pages_list(audit_take_mapping *take, void *context);
 // Reads the rights of all, for an audit by this thread. Errors: BRAID_IO_ERROR.
 braid_status braid_audit_pages_read(struct audit_pages *pages);
 
+// Leaves the pages with these bytes alone, before any is closed.
+void braid_audit_pages_leave(struct audit_pages *pages, uintptr_t begin, uintptr_t end);
+
 // The number of the page with that address, or AUDIT_NO_PAGE.
 size_t braid_audit_page_at(const struct audit_pages *pages, uintptr_t address);
 

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults of which the system has not told their threads yet, since these have no core. Whether
-// other threads than the audit's run.
+// other threads than the audit's run, and where their stacks are.
 #include <dirent.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <time.h>
 
 #include "audit/audit_by_pages.h"
 #include "audit/audit_calls.h"
 #include "audit/audit_system.h"
+#include "base/array.h"
+#include "base/error.h"
 #include "base/own_threads.h"
 
 enum { MOST_LOOKS = 1000, PAUSE_NS = 1000000 }; // a debugger may hold a thread for ever
@@ -26,12 +30,17 @@ static uint64_t mix(uint64_t value)
     return value ^ value >> 29;
 }
 
+static int this_thread(void)
+{
+    return (int)audit_system(SYS_gettid, 0, 0, 0, 0);
+}
+
 // A thread of Braid's that is on its way to sleep makes no system call that uses a buffer. So only
 // calls of the program count there.
 static void note_other(long number, uint64_t num_switches, bool runs, struct look *look)
 {
     uint32_t num_changes = 0;
-    if (number == audit_system(SYS_gettid, 0, 0, 0, 0))
+    if (number == this_thread())
         return;
     bool is_idle = braid_own_threads_find((int)number, &num_changes) && num_changes % 2 == 0;
     look->runs |= runs && !is_idle;
@@ -89,4 +98,77 @@ bool braid_audit_others_ran(uint64_t noted)
 {
     struct look look = look_at_all();
     return !AUDIT_LEAVES_CALLS && (look.runs || look.others != noted);
+}
+
+// ---- stacks ----
+
+// A stack and the thread's data lie before this address, in the same mapping. No buffer can be
+// right behind it.
+struct stack {
+    uintptr_t at;
+    size_t bytes; // at most
+};
+
+struct stacks {
+    struct audit_pages *pages;
+    struct array items; // struct stack
+};
+
+static size_t find_stack_bytes(void)
+{
+    size_t bytes = 0;
+    pthread_attr_t usual;
+    if (pthread_getattr_default_np(&usual))
+        return 0;
+    pthread_attr_getstacksize(&usual, &bytes);
+    pthread_attr_destroy(&usual);
+    return bytes;
+}
+
+// The system knows a list of each thread, which the C library keeps behind its stack. The program's
+// first thread has that elsewhere, and random bytes in its stack.
+static bool add_stack(struct array *stacks, long thread, size_t bytes)
+{
+    const bool is_first = thread == getpid();
+    struct stack stack = { 0, is_first ? AUDIT_PAGE : bytes };
+    const struct stack first = { getauxval(AT_RANDOM), SIZE_MAX };
+    size_t list_bytes;
+    if (thread == this_thread())
+        return true;
+    if (syscall(SYS_get_robust_list, thread, &stack.at, &list_bytes))
+        return true; // it has ended
+    return braid_array_put(stacks, &stack, sizeof(stack)) &&
+           (!is_first || braid_array_put(stacks, &first, sizeof(first)));
+}
+
+static braid_status leave_stacks(void *context, const struct audit_mapping *mapping)
+{
+    const struct stacks *stacks = context;
+    const struct stack *items = stacks->items.items;
+    for (size_t i = 0; i < stacks->items.num; i++) {
+        const uintptr_t at = items[i].at;
+        if (at < mapping->begin || at >= mapping->end)
+            continue;
+        const uintptr_t before = at - mapping->begin;
+        braid_audit_pages_leave(stacks->pages,
+                                at - (before < items[i].bytes ? before : items[i].bytes), at + 1);
+    }
+    return BRAID_OK;
+}
+
+braid_status braid_audit_leave_stacks(struct audit_pages *pages)
+{
+    struct stacks stacks = { .pages = pages };
+    const size_t bytes = find_stack_bytes();
+    DIR *threads = opendir("/proc/self/task");
+    bool has_memory = true;
+    for (struct dirent *thread; threads && has_memory && (thread = readdir(threads));)
+        if (thread->d_name[0] != '.')
+            has_memory = add_stack(&stacks.items, strtol(thread->d_name, NULL, 10), bytes);
+    if (threads)
+        closedir(threads);
+    braid_status status = has_memory ? braid_audit_pages_list(leave_stacks, &stacks)
+                                     : braid_error_no_memory("an audit");
+    braid_array_finish(&stacks.items);
+    return status;
 }

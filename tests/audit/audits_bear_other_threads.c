@@ -333,6 +333,60 @@ static void two_audits_do_not_disturb_each_other(void **state)
     check_ok(braid_device_close(second.site.device));
 }
 
+// A thread with a buffer on its stack, which it uses all the time.
+struct runner {
+    _Atomic(uint32_t *) buffer;
+    atomic_bool stops;
+    int levels;
+};
+
+__attribute__((noinline)) static void run_deeper(struct runner *runner, int levels)
+{
+    volatile uint32_t room[16] = { 0 };
+    if (levels)
+        run_deeper(runner, levels - 1);
+    else
+        atomic_store(&runner->buffer, (uint32_t *)(uintptr_t)room);
+    while (!atomic_load(&runner->stops))
+        room[1]++;
+}
+
+static void *run_at_depth(void *user)
+{
+    struct runner *runner = user;
+    run_deeper(runner, runner->levels);
+    return NULL;
+}
+
+// The system could not tell it of a fault where the page of its stack is closed.
+static void a_buffer_on_the_stack_of_a_thread_is_not_seen(void **state)
+{
+    struct site *site = *state;
+    skip_without_audits();
+    for (int levels = 0; levels < PAGE / 128; levels++) {
+        struct runner runner = { .levels = levels };
+        struct findings findings;
+        braid_graph *graph;
+        braid_resource buffer;
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, run_at_depth, &runner), 0);
+        while (!atomic_load(&runner.buffer))
+            sched_yield();
+        check_ok(braid_graph_create(&graph));
+        check_ok(braid_graph_add_buffer(graph, "local", runner.buffer, 64, &buffer));
+        check_ok(braid_graph_add_host_call(
+            graph, &(braid_host_call){ .call = write_word, .user = runner.buffer }, NULL));
+        audit(site->device, graph, &findings);
+        atomic_store(&runner.stops, true);
+        pthread_join(thread, NULL);
+        braid_graph_destroy(graph);
+        assert_int_equal(findings.num, 1);
+        assert_string_equal(findings.items[0].text,
+                            "'local' is not audited in full: it has pages that only allow to read, "
+                            "or with data or the stack of a thread");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +399,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_audit_ends_behind_the_faults_of_all_threads, open_site,
                                         close_site),
         cmocka_unit_test_setup_teardown(two_audits_do_not_disturb_each_other, open_site,
+                                        close_site),
+        cmocka_unit_test_setup_teardown(a_buffer_on_the_stack_of_a_thread_is_not_seen, open_site,
                                         close_site),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,7 +133,7 @@ static void memory_that_only_allows_to_read_is_not_seen(void **state)
     assert_int_equal(found->told.node.graph, 0);
     assert_string_equal(found->text,
                         "'words' is not audited in full: it has pages that only allow to read, or "
-                        "with data of the thread itself");
+                        "with data or the stack of a thread");
 }
 
 // Two pages of a file are three mappings, of which the first two are one page.
