@@ -132,38 +132,75 @@ static bool is_readable(struct audit *audit, uintptr_t begin, uintptr_t bytes)
     return true;
 }
 
-// Where the list lies in a closed page, the node's faults tell of it.
-static bool lists_buffer(struct audit *audit, const struct iovec *list, uintptr_t num)
+// The memory that a call may use.
+struct call_reach {
+    bool has_buffer;
+    bool has_page; // the audit has it, perhaps with other data
+};
+
+static void reach_bytes(const struct audit *audit, uintptr_t begin, uintptr_t bytes,
+                        struct call_reach *reach)
 {
-    if (num > UIO_MAXIOV)
-        num = UIO_MAXIOV;
-    if (!is_readable(audit, (uintptr_t)list, num * sizeof(*list)))
-        return false;
-    for (uintptr_t i = 0; i < num; i++)
-        if (has_buffer(audit, (uintptr_t)list[i].iov_base, list[i].iov_len) ||
-            has_page(audit, (uintptr_t)list[i].iov_base))
-            return true;
-    return false;
+    const uintptr_t end = bytes < UINTPTR_MAX - begin ? begin + bytes : UINTPTR_MAX;
+    reach->has_buffer = reach->has_buffer || has_buffer(audit, begin, bytes);
+    for (size_t i = 0; i < audit->pages.num_spans; i++) {
+        const struct audit_span *span = &audit->pages.spans[i];
+        if (begin < span->begin + span->num * AUDIT_PAGE && span->begin < end)
+            reach->has_page = true;
+    }
 }
 
-static bool takes_list(struct audit *audit, const struct audit_call *call,
-                       const struct iovec **out_list, uintptr_t *out_num)
+// Where a list lies in a closed page, the node's faults tell of it.
+static void reach_list(struct audit *audit, uintptr_t list, uintptr_t num, struct call_reach *reach)
 {
+    const struct iovec *items = (const struct iovec *)list;
+    if (num > UIO_MAXIOV)
+        num = UIO_MAXIOV;
+    if (!is_readable(audit, list, num * sizeof(*items)))
+        return;
+    for (uintptr_t i = 0; i < num; i++)
+        reach_bytes(audit, (uintptr_t)items[i].iov_base, items[i].iov_len, reach);
+}
+
+static void reach_message(struct audit *audit, uintptr_t message, struct call_reach *reach)
+{
+    const struct msghdr *at = (const struct msghdr *)message;
+    if (!is_readable(audit, message, sizeof(*at)))
+        return;
+    reach_bytes(audit, (uintptr_t)at->msg_name, at->msg_namelen, reach);
+    reach_bytes(audit, (uintptr_t)at->msg_control, at->msg_controllen, reach);
+    reach_list(audit, (uintptr_t)at->msg_iov, at->msg_iovlen, reach);
+}
+
+// False: the call takes no lists. Calls with lists may do a part, and do not fail at a closed page.
+static bool reach_lists(struct audit *audit, const struct audit_call *call,
+                        struct call_reach *reach)
+{
+    const uintptr_t *args = call->args;
     switch (call->number) {
     case SYS_readv:
     case SYS_writev:
     case SYS_preadv:
     case SYS_pwritev:
+    case SYS_preadv2:
+    case SYS_pwritev2:
     case SYS_vmsplice:
-        *out_list = (const struct iovec *)call->args[1], *out_num = call->args[2];
+        reach_list(audit, args[1], args[2], reach);
+        return true;
+    case SYS_process_vm_readv:
+    case SYS_process_vm_writev:
+        reach_list(audit, args[1], args[2], reach);
+        reach_list(audit, args[3], args[4], reach); // perhaps in this process
         return true;
     case SYS_sendmsg:
-    case SYS_recvmsg: {
-        const struct msghdr *message = (const struct msghdr *)call->args[1];
-        if (is_readable(audit, call->args[1], sizeof(*message)))
-            *out_list = message->msg_iov, *out_num = message->msg_iovlen;
+    case SYS_recvmsg:
+        reach_message(audit, args[1], reach);
         return true;
-    }
+    case SYS_sendmmsg:
+    case SYS_recvmmsg:
+        for (uintptr_t i = 0; i < args[2] && i < UIO_MAXIOV; i++)
+            reach_message(audit, args[1] + i * sizeof(struct mmsghdr), reach);
+        return true;
     default:
         return false;
     }
@@ -204,19 +241,19 @@ static bool takes_addresses_only(const struct audit_call *call)
     }
 }
 
-// Whether an argument may be the address of bytes in a buffer. A length is another argument.
-static bool may_use_buffer(const struct audit *audit, const struct audit_call *call)
+// An argument may be the address of bytes, and another one their number. A small number is an
+// address where the audit has that page: programs may lie there.
+static void reach_args(const struct audit *audit, const struct audit_call *call,
+                       struct call_reach *reach)
 {
     enum { MOST_FIXED_BYTES = 512 };
-    const uintptr_t most_bytes = UINT32_MAX;
     uintptr_t bytes = MOST_FIXED_BYTES;
     for (int i = 0; i < AUDIT_CALL_ARGS; i++)
-        if (call->args[i] > bytes && call->args[i] < most_bytes)
+        if (call->args[i] > bytes && call->args[i] < INT32_MAX && !has_page(audit, call->args[i]))
             bytes = call->args[i];
     for (int i = 0; i < AUDIT_CALL_ARGS; i++)
-        if (call->args[i] > most_bytes && has_buffer(audit, call->args[i], bytes))
-            return true;
-    return false;
+        if (call->args[i] > UINT32_MAX || has_page(audit, call->args[i]))
+            reach_bytes(audit, call->args[i], bytes, reach);
 }
 
 static bool is_open_for(const struct audit *audit, const uintptr_t *args, int num)
@@ -236,15 +273,14 @@ static void open_all_pages(struct audit *audit, struct audit_call *call)
 
 static void open_unknown(struct audit *audit, struct audit_call *call)
 {
-    const struct iovec *list = NULL;
-    uintptr_t num = 0;
+    struct call_reach reach = { 0 };
     if (takes_addresses_only(call))
         return;
-    bool is_list = takes_list(audit, call, &list, &num);
-    bool is_unknown = is_list ? lists_buffer(audit, list, num) : may_use_buffer(audit, call);
-    if (is_unknown)
+    if (!reach_lists(audit, call, &reach))
+        reach_args(audit, call, &reach);
+    if (reach.has_buffer)
         braid_audit_miss(audit, unseen_call);
-    if (is_unknown || !is_open_for(audit, call->args, AUDIT_CALL_ARGS))
+    if (reach.has_buffer || reach.has_page || !is_open_for(audit, call->args, AUDIT_CALL_ARGS))
         open_all_pages(audit, call);
 }
 
