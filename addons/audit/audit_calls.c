@@ -222,6 +222,12 @@ static bool changes_pages(const struct audit *audit, const struct audit_call *ca
     return false;
 }
 
+// The system uses memory for the node, at any time from now on. The work would fail, not the call.
+static bool queues_work(const struct audit_call *call)
+{
+    return call->number == SYS_io_submit || call->number == SYS_io_uring_enter;
+}
+
 static bool takes_addresses_only(const struct audit_call *call)
 {
     switch (call->number) {
@@ -291,6 +297,10 @@ static void open_pages(struct audit *audit, struct audit_call *call)
     bool is_known = false, done = true;
     if (changes_pages(audit, call)) {
         braid_audit_give_up(audit, "it changes the rights of pages of its buffers, or maps others");
+        return;
+    }
+    if (queues_work(call)) {
+        braid_audit_give_up(audit, "it queues work of the system, which may use its buffers");
         return;
     }
     for (int i = 0; i < NUM_USES; i++) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the CPU a system call that takes lists may do a part at closed pages. An audit opens them
-// before, and names the node if they have buffers, at whatever address.
+// before, and names the node if they have buffers, at whatever address. So it does for queued work.
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -83,6 +85,41 @@ static void a_part_beside_a_buffer_is_read(void **state)
     munmap(pages, 2 * PAGE);
 }
 
+static bool queues;
+
+// The read ends with an error at a closed page.
+static void queue_read(void *words)
+{
+    aio_context_t context = 0;
+    struct io_event event;
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct iocb read = { .aio_lio_opcode = IOCB_CMD_PREAD,
+                         .aio_fildes = (uint32_t)file,
+                         .aio_buf = (uintptr_t)words,
+                         .aio_nbytes = BYTES };
+    struct iocb *list = &read;
+    queues = !syscall(SYS_io_setup, 1, &context);
+    if (queues) {
+        assert_int_equal(syscall(SYS_io_submit, context, 1, &list), 1);
+        assert_int_equal(syscall(SYS_io_getevents, context, 1, 1, &event, NULL), 1);
+        assert_int_equal(event.res, BYTES);
+        assert_int_equal(syscall(SYS_io_destroy, context), 0);
+    }
+    close(file);
+}
+
+static void a_node_that_queues_work_is_named(void **state)
+{
+    (void)state;
+    audit_call(queue_read, audited.words);
+    if (!queues)
+        skip_because("the system queues no reads");
+    assert_int_equal(audited.findings.num, 1);
+    assert_string_equal(audited.findings.items[0].text,
+                        "node 0 'host call' is not audited: it queues work of the system, which "
+                        "may use its buffers");
+}
+
 static void find_folder(void *user)
 {
     assert_non_null(getcwd(user, 1024));
@@ -116,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         AUDITED_TEST(a_part_in_a_buffer_is_named),
         AUDITED_TEST(a_part_beside_a_buffer_is_read),
+        AUDITED_TEST(a_node_that_queues_work_is_named),
         AUDITED_TEST(a_buffer_may_have_a_low_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
