@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/blockers.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -175,7 +176,7 @@ braid_status braid_exec_add_deadline(braid_exec *exec, const braid_exec_options 
 {
     if (!options->deadline_ns)
         return BRAID_OK;
-    struct deadline *deadline = calloc(1, sizeof(*deadline));
+    struct deadline *deadline = braid_allocate_pages(sizeof(*deadline));
     if (!deadline)
         return braid_error_no_memory("the deadline of an exec");
     deadline->part.ops = &ops;

@@ -552,7 +552,7 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
                               const braid_exec_options *options, braid_status status,
                               braid_exec **out_exec)
 {
-    braid_exec *exec = calloc(1, sizeof(*exec));
+    braid_exec *exec = braid_allocate_pages(sizeof(*exec));
     if (!exec)
         return braid_error_no_memory("an exec");
     exec->device = places->devices[0];

@@ -387,6 +387,79 @@ static void a_buffer_on_the_stack_of_a_thread_is_not_seen(void **state)
     }
 }
 
+// A frame that is late while a node of an audit runs.
+static struct {
+    sem_t is_late, ends;
+} late_frame;
+
+static void note_late(uint64_t frame, const braid_running_node *nodes, size_t num, void *user)
+{
+    (void)frame, (void)nodes, (void)num, (void)user;
+    sem_post(&late_frame.is_late);
+}
+
+static void await_end(void *user)
+{
+    (void)user;
+    sem_wait(&late_frame.ends);
+}
+
+static void await_late(void *user)
+{
+    (void)user;
+    sem_wait(&late_frame.is_late);
+    nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL); // so that its thread could sleep
+}
+
+static void launch_late(braid_device *device, braid_exec **out_exec)
+{
+    braid_graph *graph;
+    const braid_exec_options options = { .deadline_ns = 100000000, .on_deadline = note_late };
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_host_call(graph, &(braid_host_call){ .call = await_end }, NULL));
+    check_ok(braid_exec_create(device, graph, &options, out_exec));
+    check_ok(braid_exec_launch(*out_exec, NULL));
+    braid_graph_destroy(graph);
+}
+
+// Buffers lie before and behind each object of the exec. The system would refuse a lock there.
+static void a_thread_of_deadlines_sleeps_beside_buffers(void **state)
+{
+    enum { NUM = 2000, BYTES = 40 };
+    static void *memory[NUM];
+    struct site *site = *state;
+    struct findings findings;
+    braid_device *device;
+    braid_exec *exec;
+#if defined(BRAID_INSTRUMENTED)
+    skip_because("sanitizers keep data of their own in such pages");
+#endif
+    skip_without_audits();
+    assert_int_equal(sem_init(&late_frame.is_late, 0, 0) | sem_init(&late_frame.ends, 0, 0), 0);
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    for (int i = 0; i < NUM / 2; i++)
+        memory[i] = malloc(BYTES);
+    launch_late(device, &exec);
+    for (int i = NUM / 2; i < NUM; i++)
+        memory[i] = malloc(BYTES);
+    for (int i = 0; i < NUM; i++) {
+        char name[16];
+        braid_resource buffer;
+        snprintf(name, sizeof(name), "%d", i);
+        check_ok(braid_graph_add_buffer(site->graph, name, memory[i], BYTES, &buffer));
+    }
+    add_call(site, await_late, (braid_node_options){ 0 });
+    audit(site->device, site->graph, &findings);
+    assert_int_equal(findings.num, 0);
+    sem_post(&late_frame.ends);
+    braid_exec_destroy(exec);
+    check_ok(braid_device_close(device));
+    for (int i = 0; i < NUM; i++)
+        free(memory[i]);
+    sem_destroy(&late_frame.is_late);
+    sem_destroy(&late_frame.ends);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +472,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_audit_ends_behind_the_faults_of_all_threads, open_site,
                                         close_site),
         cmocka_unit_test_setup_teardown(two_audits_do_not_disturb_each_other, open_site,
+                                        close_site),
+        cmocka_unit_test_setup_teardown(a_thread_of_deadlines_sleeps_beside_buffers, open_site,
                                         close_site),
         cmocka_unit_test_setup_teardown(a_buffer_on_the_stack_of_a_thread_is_not_seen, open_site,
                                         close_site),

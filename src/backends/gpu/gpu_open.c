@@ -7,6 +7,7 @@
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_conditional_launch.h"
 #include "backends/gpu/gpu_kept_memory.h"
+#include "base/array.h"
 #include "base/disk_cache.h"
 #include "base/error.h"
 #include "base/process.h"
@@ -313,7 +314,7 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     braid_status status = check_available(driver, ordinal);
     if (status)
         return status;
-    struct gpu_backend *gpu = calloc(1, sizeof(*gpu));
+    struct gpu_backend *gpu = braid_allocate_pages(sizeof(*gpu));
     if (!gpu)
         return braid_error_no_memory("a device");
     gpu->ops = common_ops;
