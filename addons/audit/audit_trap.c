@@ -33,6 +33,16 @@ static void set_trap(ucontext_t *thread, bool is_set)
     *flags = is_set ? *flags | TRAP_FLAG : *flags & ~(greg_t)TRAP_FLAG;
 }
 
+// An instruction that has pushed the flags, with its prefixes, has pushed the audit's flag, too.
+static void clear_pushed_trap(const ucontext_t *thread, const unsigned char *instruction)
+{
+    enum { SHORT = 0x66, WIDE = 0x40, PUSHES_FLAGS = 0x9c };
+    while (*instruction == SHORT || (*instruction & 0xf0) == WIDE)
+        instruction++;
+    if (*instruction == PUSHES_FLAGS)
+        *(volatile uint16_t *)thread->uc_mcontext.gregs[REG_RSP] &= (uint16_t)~TRAP_FLAG;
+}
+
 #else
 
 enum { CAN_STEP = 0 };
@@ -52,6 +62,11 @@ static const unsigned char *find_instruction(const ucontext_t *thread)
 static void set_trap(ucontext_t *thread, bool is_set)
 {
     (void)thread, (void)is_set;
+}
+
+static void clear_pushed_trap(const ucontext_t *thread, const unsigned char *instruction)
+{
+    (void)thread, (void)instruction;
 }
 
 #endif
@@ -531,6 +546,8 @@ static void on_trap(int number, siginfo_t *info, void *context)
     }
     set_trap(context, false);
     if (is_step) {
+        if (braid_audit_page_at(&audit->pages, (uintptr_t)audit->step_at) == AUDIT_NO_PAGE)
+            clear_pushed_trap(context, audit->step_at);
         end_step(audit);
         leave(audit, HANDLES);
     }

@@ -138,6 +138,36 @@ static void an_access_may_reach_the_bytes_behind_it(void **state)
     expect(audited.graph, 0, NULL);
 }
 
+static uint64_t pushed;
+
+// On a stack in the buffer.
+static void push_flags(void *words)
+{
+    (void)words;
+#if defined(__x86_64__)
+    __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %1, %%rsp\n\tpushfq\n\tmovq (%%rsp), %0\n\t"
+                     "movq %%rbx, %%rsp"
+                     : "=&r"(pushed)
+                     : "r"((unsigned char *)words + 512)
+                     : "rbx", "memory");
+#endif
+}
+
+// The processor traps behind an instruction while the flag is set. The program may pop it again.
+static void flags_that_a_node_pushes_are_the_programs(void **state)
+{
+    braid_resource most; // so that the page opens for single instructions
+    (void)state;
+    check_ok(braid_graph_add_range(audited.graph, audited.buffer, 0, PAGE - 1, &most));
+    check_ok(braid_graph_add_host_call(
+        audited.graph,
+        &(braid_host_call){
+            .call = push_flags, .user = audited.words, BRAID_ACCESSES({ most, BRAID_READ_WRITE }) },
+        NULL));
+    expect(audited.graph, 0, NULL);
+    assert_int_equal(pushed & 0x100, 0);
+}
+
 // Its first byte keeps the page closed.
 static void a_page_with_one_undeclared_byte_stays_closed(void **state)
 {
@@ -180,6 +210,7 @@ int main(void)
         TEST(a_page_closes_behind_a_node_with_many_accesses),
         TEST(a_buffer_may_lie_anywhere_on_the_stack),
         TEST(an_access_may_reach_the_bytes_behind_it),
+        TEST(flags_that_a_node_pushes_are_the_programs),
         TEST(a_page_with_one_undeclared_byte_stays_closed),
         TEST(a_read_before_a_write_of_what_is_only_written_is_found),
     };
