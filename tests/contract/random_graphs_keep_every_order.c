@@ -144,7 +144,9 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_GRAPH) {
-        if (field->num_refused++ == 0)
+        // A few graphs have no node with work.
+        if (!strstr(braid_error_get_message(), "there is nothing to put into an island") &&
+            field->num_refused++ == 0)
             print_message("on streams instead: %s\n", braid_error_get_message());
         options.mode = BRAID_MODE_STREAMS;
         options.islands = BRAID_ISLANDS_AUTO;
