@@ -16,8 +16,10 @@ enum {
     CODE_WORD = 256,
     CODE_GLOBAL_BYTES = 1 << 16,
     CODE_MOST_PARAMS = 8,
-    CODE_MOST_CALLS = 16,       // functions in each other
-    CODE_FIRST_LOCAL = 1 << 24, // addresses of .param from here on are in local memory
+    CODE_MOST_ARGUMENTS = 1 << 10, // bytes, where accesses are watched
+    CODE_MOST_CALLS = 16,          // functions in each other
+    CODE_FIRST_PARAM = 1 << 20,    // addresses of .param from here on are in the arguments
+    CODE_FIRST_LOCAL = 1 << 24,    // from here on they are in local memory
 };
 
 // s32, u64, f32, b16 or pred.

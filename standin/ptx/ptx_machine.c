@@ -60,9 +60,9 @@ void machine_write(struct thread *thread, const struct operand *operand, uint64_
 
 // ---- memory ----
 
-static unsigned char *find_memory(const struct run *run, const struct thread *thread,
-                                  const struct instruction *instruction,
-                                  const struct operand *operand)
+static unsigned char *address_of(const struct run *run, const struct thread *thread,
+                                 const struct instruction *instruction,
+                                 const struct operand *operand)
 {
     uint64_t address = operand->value;
     if (operand->kind == OPERAND_REGISTER)
@@ -77,10 +77,36 @@ static unsigned char *find_memory(const struct run *run, const struct thread *th
     case SPACE_PARAM:
         if (address >= CODE_FIRST_LOCAL)
             return thread->local + (uint32_t)(address - CODE_FIRST_LOCAL);
-        return (unsigned char *)(uintptr_t)run->grid->arguments + address;
+        return (unsigned char *)(uintptr_t)run->grid->arguments + (address - CODE_FIRST_PARAM);
     default:
         return (unsigned char *)(uintptr_t)address;
     }
+}
+
+static bool is_in(const unsigned char *at, size_t bytes, const void *memory, size_t num)
+{
+    const uintptr_t begin = (uintptr_t)memory, first = (uintptr_t)at;
+    return first >= begin && first - begin <= num && num - (first - begin) >= bytes;
+}
+
+// NULL: there is no such memory, and the run has failed.
+static unsigned char *find_memory(struct run *run, const struct thread *thread,
+                                  const struct instruction *instruction,
+                                  const struct operand *operand, bool writes)
+{
+    const size_t bytes = (size_t)instruction->type.bits / 8 * (size_t)instruction->width;
+    const struct code *code = run->code;
+    const struct grid *grid = run->grid;
+    unsigned char *at = address_of(run, thread, instruction, operand);
+    if (!grid->touch ||
+        is_in(at, bytes, thread->block->shared, code->shared_bytes + grid->shared_bytes) ||
+        is_in(at, bytes, thread->local, code->local_bytes) ||
+        (!writes && is_in(at, bytes, grid->arguments, CODE_MOST_ARGUMENTS)))
+        return at;
+    if (grid->touch((uintptr_t)at, bytes, writes))
+        return at;
+    machine_fail(run, thread, "an access to no memory");
+    return NULL;
 }
 
 // Little-endian, as the device is. The host may write words while a device reads them, and read
@@ -100,11 +126,13 @@ static uint64_t load(const unsigned char *from, const struct type *type)
     return value;
 }
 
-void machine_load(const struct run *run, struct thread *thread,
-                  const struct instruction *instruction)
+void machine_load(struct run *run, struct thread *thread, const struct instruction *instruction)
 {
     const struct operand *to = &instruction->operands[0];
-    const unsigned char *from = find_memory(run, thread, instruction, &instruction->operands[1]);
+    const unsigned char *from =
+        find_memory(run, thread, instruction, &instruction->operands[1], false);
+    if (!from)
+        return;
     if (to->kind != OPERAND_VECTOR)
         machine_write(thread, to, load(from, &instruction->type));
     for (size_t i = 0; i < to->num_parts; i++)
@@ -123,12 +151,13 @@ static void store(unsigned char *to, uint64_t value, size_t bytes)
         memcpy(to, &value, bytes);
 }
 
-void machine_store(const struct run *run, struct thread *thread,
-                   const struct instruction *instruction)
+void machine_store(struct run *run, struct thread *thread, const struct instruction *instruction)
 {
     const struct operand *from = &instruction->operands[1];
-    unsigned char *to = find_memory(run, thread, instruction, &instruction->operands[0]);
+    unsigned char *to = find_memory(run, thread, instruction, &instruction->operands[0], true);
     size_t bytes = (size_t)instruction->type.bits / 8;
+    if (!to)
+        return;
     uint64_t value = from->kind == OPERAND_VECTOR ? 0 : machine_read(run, thread, from);
     if (from->kind != OPERAND_VECTOR)
         store(to, value, bytes);
@@ -163,12 +192,13 @@ static uint64_t combine(const struct instruction *instruction, uint64_t old, uin
     return result;
 }
 
-void machine_atomic(const struct run *run, struct thread *thread,
-                    const struct instruction *instruction)
+void machine_atomic(struct run *run, struct thread *thread, const struct instruction *instruction)
 {
     bool gives = instruction->operation == OP_atom;
     const struct operand *operands = instruction->operands + gives;
-    unsigned char *at = find_memory(run, thread, instruction, &operands[0]);
+    unsigned char *at = find_memory(run, thread, instruction, &operands[0], true);
+    if (!at)
+        return;
     struct type bits = { 'b', instruction->type.bits };
     uint64_t old = load(at, &bits);
     uint64_t value = combine(instruction, old, machine_read(run, thread, &operands[1]),
@@ -184,8 +214,9 @@ uint64_t machine_address(const struct run *run, const struct thread *thread,
 {
     const unsigned char *base = instruction->space == SPACE_SHARED  ? thread->block->shared
                                 : instruction->space == SPACE_LOCAL ? thread->local
-                                : instruction->space == SPACE_PARAM ? run->grid->arguments
-                                                                    : NULL;
+                                : instruction->space == SPACE_PARAM
+                                    ? (const unsigned char *)run->grid->arguments - CODE_FIRST_PARAM
+                                    : NULL;
     bool to = code_has_part(instruction, "to");
     return to ? value - (uintptr_t)base : value + (uintptr_t)base;
 }

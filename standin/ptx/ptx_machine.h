@@ -50,12 +50,9 @@ uint64_t machine_read(const struct run *run, const struct thread *thread,
                       const struct operand *operand);
 void machine_write(struct thread *thread, const struct operand *operand, uint64_t value);
 
-void machine_load(const struct run *run, struct thread *thread,
-                  const struct instruction *instruction);
-void machine_store(const struct run *run, struct thread *thread,
-                   const struct instruction *instruction);
-void machine_atomic(const struct run *run, struct thread *thread,
-                    const struct instruction *instruction);
+void machine_load(struct run *run, struct thread *thread, const struct instruction *instruction);
+void machine_store(struct run *run, struct thread *thread, const struct instruction *instruction);
+void machine_atomic(struct run *run, struct thread *thread, const struct instruction *instruction);
 // Shared and local memory have addresses of their own, and are somewhere in the one of all.
 uint64_t machine_address(const struct run *run, const struct thread *thread,
                          const struct instruction *instruction, uint64_t value);

@@ -57,9 +57,10 @@ static void read_value(struct reader *reader, const char *word, struct operand *
         operand->index = index;
     } else if (name) {
         operand->kind = OPERAND_NUMBER;
-        operand->value = name->kind == NAME_GLOBAL ? (uintptr_t)reader->code->globals + index
-                         : name->kind == NAME_CALL ? CODE_FIRST_LOCAL + index
-                                                   : index;
+        operand->value = name->kind == NAME_GLOBAL  ? (uintptr_t)reader->code->globals + index
+                         : name->kind == NAME_CALL  ? CODE_FIRST_LOCAL + index
+                         : name->kind == NAME_PARAM ? CODE_FIRST_PARAM + index
+                                                    : index;
     } else if (find_special(word, &operand->index)) {
         operand->kind = OPERAND_SPECIAL;
     } else {

@@ -11,6 +11,9 @@ struct grid {
     uint64_t seed;                                          // orders the threads that run
     bool (*set_condition)(uint64_t handle, unsigned value); // sets a loop's; false: there is none
     void (*fetch)(uint64_t address, uint64_t bytes);        // into the cache; NULL: nothing may be
+    // Before an access to what is neither a parameter nor memory of a thread or block. False: there
+    // is no such memory, and the kernel ends. NULL: all accesses are made.
+    bool (*touch)(uint64_t address, uint64_t bytes, bool writes);
 };
 
 // False: it could not be run to its end, and why is in `error`: a trap, an operation that is not

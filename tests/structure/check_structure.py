@@ -32,6 +32,7 @@ CORE = {
 FLOORS = ("base", "graph", "plan", "device", "tasks", "verify", "backends", "exec")
 # The same of addons/. Nothing in src/ includes an add-on, and no add-on another.
 ADDONS = {
+    "accesses": {"base", "backends"},
     "audit": {"base", "graph", "plan", "backends", "device", "device/backend", "exec", "tasks"},
     "capture": {"base", "graph", "plan", "exec", "tasks"},
     "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},

@@ -3,6 +3,7 @@
 #include "backends/gpu/gpu_ptx_words.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ static const char *skip_comment(const char *text)
 static const char *skip_space(const char *text)
 {
     while (*text) {
-        if (isspace((unsigned char)*text))
+        if (*text == ' ' || (*text >= '\t' && *text <= '\r'))
             text++;
         else if (text[0] == '/' && (text[1] == '/' || text[1] == '*'))
             text = skip_comment(text);
@@ -29,7 +30,20 @@ static const char *skip_space(const char *text)
 
 static bool in_word(char c)
 {
-    return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '$' || c == '%';
+    static const bool belongs[UCHAR_MAX + 1] = {
+        ['.'] = true, ['_'] = true, ['$'] = true, ['%'] = true, ['0'] = true, ['1'] = true,
+        ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true, ['6'] = true, ['7'] = true,
+        ['8'] = true, ['9'] = true, ['a'] = true, ['b'] = true, ['c'] = true, ['d'] = true,
+        ['e'] = true, ['f'] = true, ['g'] = true, ['h'] = true, ['i'] = true, ['j'] = true,
+        ['k'] = true, ['l'] = true, ['m'] = true, ['n'] = true, ['o'] = true, ['p'] = true,
+        ['q'] = true, ['r'] = true, ['s'] = true, ['t'] = true, ['u'] = true, ['v'] = true,
+        ['w'] = true, ['x'] = true, ['y'] = true, ['z'] = true, ['A'] = true, ['B'] = true,
+        ['C'] = true, ['D'] = true, ['E'] = true, ['F'] = true, ['G'] = true, ['H'] = true,
+        ['I'] = true, ['J'] = true, ['K'] = true, ['L'] = true, ['M'] = true, ['N'] = true,
+        ['O'] = true, ['P'] = true, ['Q'] = true, ['R'] = true, ['S'] = true, ['T'] = true,
+        ['U'] = true, ['V'] = true, ['W'] = true, ['X'] = true, ['Y'] = true, ['Z'] = true,
+    };
+    return belongs[(unsigned char)c];
 }
 
 struct ptx_word braid_ptx_next_word(const char **text)

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accesses of a kernel, from the sources of the addresses in its code.
+#include "accesses/accesses.h"
+
+#include <stdlib.h>
+
+#include "accesses/flow.h"
+
+static const char unknown[] = "an address comes from no parameter",
+                  loaded[] = "an address is loaded from memory",
+                  assembled[] = "an address is put together in a way that is not known";
+
+static void refuse(struct kernel_accesses *accesses, const char *why, const char *at)
+{
+    if (accesses->why)
+        return;
+    accesses->why = why;
+    accesses->at = at;
+}
+
+static struct kernel_access *find_item(struct kernel_accesses *accesses, uint64_t source)
+{
+    const struct kernel_access added = { .parameter = source_item(source),
+                                         .offset = source_offset(source) };
+    struct kernel_access *items = accesses->items.items;
+    for (size_t i = 0; i < accesses->items.num; i++) {
+        if (items[i].parameter == added.parameter && items[i].offset == added.offset)
+            return &items[i];
+    }
+    if (!braid_array_put(&accesses->items, &added, sizeof(added)))
+        return NULL;
+    return (struct kernel_access *)accesses->items.items + accesses->items.num - 1;
+}
+
+static unsigned acts_of(const struct code_instruction *instruction)
+{
+    static const unsigned acts[] = {
+        [PTX_READS] = ACCESSES_READS,
+        [PTX_WRITES] = ACCESSES_WRITES,
+        [PTX_UPDATES] = ACCESSES_READS | ACCESSES_WRITES | ACCESSES_UPDATES,
+    };
+    return acts[instruction->act];
+}
+
+static bool take_item(struct kernel_accesses *accesses, uint64_t source,
+                      const struct code_instruction *instruction)
+{
+    struct kernel_access *item = find_item(accesses, source);
+    const unsigned acts = acts_of(instruction);
+    if (!item)
+        return false;
+    item->acts |= acts;
+    if ((acts & ACCESSES_READS) && !item->read_at)
+        item->read_at = instruction->statement->begin;
+    if ((acts & ACCESSES_WRITES) && !item->written_at)
+        item->written_at = instruction->statement->begin;
+    return true;
+}
+
+// An access through an address that has these sources. Without one that is an address, nobody knows
+// where it goes.
+static bool take(struct kernel_accesses *accesses, const struct kernel_code *code, uint32_t set,
+                 const struct code_instruction *instruction)
+{
+    uint32_t num;
+    const uint64_t *members = braid_sources_members(&code->sets, set, &num);
+    bool is_known = false;
+    for (uint32_t i = 0; i < num; i++) {
+        const enum source_kind kind = source_kind(members[i]);
+        if (kind == SOURCE_WORD && !take_item(accesses, members[i], instruction))
+            return false;
+        if (kind == SOURCE_VARIABLE)
+            accesses->of_variables |= acts_of(instruction);
+        if (kind == SOURCE_LOADED || kind == SOURCE_UNKNOWN)
+            refuse(accesses, kind == SOURCE_LOADED ? loaded : assembled,
+                   instruction->statement->begin);
+        is_known = is_known || kind == SOURCE_WORD || kind == SOURCE_VARIABLE ||
+                   kind == SOURCE_LOCAL || kind == SOURCE_SHARED || kind == SOURCE_CELL ||
+                   kind == SOURCE_PARAMETER;
+    }
+    if (!is_known)
+        refuse(accesses, unknown, instruction->statement->begin);
+    return true;
+}
+
+static bool take_function(struct kernel_accesses *accesses, const struct flow *flow,
+                          const struct flow_function *reached)
+{
+    const struct code_function *function = &flow->code->functions[reached->function];
+    const struct code_instruction *instructions = function->instructions.items;
+    for (size_t i = 0; i < function->instructions.num; i++) {
+        const struct code_value *values = function->values.items;
+        if (instructions[i].access_base == CODE_NONE)
+            continue;
+        const uint32_t set =
+            braid_flow_sources(flow, reached->first_cell, &values[instructions[i].access_base]);
+        if (!take(accesses, flow->code, set, &instructions[i]))
+            return false;
+    }
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct kernel_access *one = a, *other = b;
+    if (one->parameter != other->parameter)
+        return one->parameter < other->parameter ? -1 : 1;
+    return (one->offset > other->offset) - (one->offset < other->offset);
+}
+
+static bool take_all(struct kernel_accesses *accesses, const struct flow *flow)
+{
+    const struct flow_function *functions = flow->functions.items;
+    const struct array *parameters = &flow->code->functions[functions[0].function].parameters;
+    for (size_t i = 0; i < parameters->num; i++) {
+        const struct code_parameter *parameter = (const struct code_parameter *)parameters->items;
+        if (!braid_array_put(&accesses->parameters, &parameter[i], sizeof(*parameter)))
+            return false;
+    }
+    if (flow->why)
+        refuse(accesses, flow->why, flow->at);
+    for (size_t i = 0; i < flow->functions.num; i++) {
+        if (!take_function(accesses, flow, &functions[i]))
+            return false;
+    }
+    if (accesses->items.num)
+        qsort(accesses->items.items, accesses->items.num, sizeof(struct kernel_access), compare);
+    return !flow->code->sets.failed;
+}
+
+bool braid_accesses_find(struct kernel_code *code, uint32_t entry,
+                         struct kernel_accesses *out_accesses)
+{
+    struct flow flow;
+    *out_accesses = (struct kernel_accesses){ 0 };
+    if (!braid_flow_find(code, entry, &flow))
+        return false;
+    bool is_done = take_all(out_accesses, &flow);
+    braid_flow_finish(&flow);
+    if (!is_done)
+        braid_accesses_finish(out_accesses);
+    return is_done;
+}
+
+void braid_accesses_finish(struct kernel_accesses *accesses)
+{
+    braid_array_finish(&accesses->parameters);
+    braid_array_finish(&accesses->items);
+    *accesses = (struct kernel_accesses){ 0 };
+}

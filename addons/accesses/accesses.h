@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accesses of a kernel, from its code: which pointers among its parameters it reads and writes
+// through.
+//
+// Each address of a kernel comes from its parameters, or from a variable of its module, or nothing
+// is proven. The proof assumes that a kernel stays inside the allocation that a pointer points
+// into. It also assumes that memory of the device holds addresses whole, neither scaled nor
+// shifted.
+#ifndef BRAID_ACCESSES_ACCESSES_H
+#define BRAID_ACCESSES_ACCESSES_H
+
+#include "accesses/code.h"
+
+enum {
+    ACCESSES_READS = 1 << 0,
+    ACCESSES_WRITES = 1 << 1,
+    ACCESSES_UPDATES = 1 << 2, // atomically
+};
+
+// An offset of a parameter where a pointer may stand, in bytes.
+#define ACCESSES_ANYWHERE SOURCE_ANYWHERE
+
+struct kernel_access {
+    uint32_t parameter;
+    uint32_t offset; // 8 bytes there are a pointer; ACCESSES_ANYWHERE: at any offset
+    unsigned acts;
+    const char *read_at, *written_at; // the first instruction that does so; NULL: none does
+};
+
+struct kernel_accesses {
+    struct array parameters; // struct code_parameter: all of the kernel's
+    struct array items;      // struct kernel_access, by parameter and offset
+    unsigned of_variables;   // acts on variables of the module
+    const char *why;         // nobody knows what it does; NULL: proven
+    const char *at;          // the instruction that is why
+};
+
+// braid_code_line tells the lines of instructions. False: memory ran out.
+bool braid_accesses_find(struct kernel_code *code, uint32_t entry,
+                         struct kernel_accesses *out_accesses);
+void braid_accesses_finish(struct kernel_accesses *accesses);
+
+#endif

@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sources of all values of an entry and of the functions that it calls. Sets grow to a fixed
+// point, without regard to the order of instructions (L. O. Andersen, 1994, for pointers of C).
+// All of local memory is one cell, and all of shared memory is another.
+#include "accesses/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Sets grow at most along a chain of instructions that stand in reverse order, which is short. From
+// some pass on, the address of a parameter that moves may point anywhere in it.
+enum { MOST_PASSES = 256, PASSES_WITH_OFFSETS = 8, WHOLE = 8 };
+
+// The instruction at hand, and where its function's cells begin.
+struct place {
+    struct flow *flow;
+    const struct code_function *function;
+    const struct code_instruction *instruction;
+    const struct code_operand *operands;
+    uint32_t first_cell;
+};
+
+static struct source_sets *sets_of(const struct place *place)
+{
+    return &place->flow->code->sets;
+}
+
+static uint32_t join(const struct place *place, uint32_t a, uint32_t b)
+{
+    return braid_sources_join(sets_of(place), a, b);
+}
+
+static uint32_t change(const struct place *place, enum source_change how, uint32_t a)
+{
+    return braid_sources_change(sets_of(place), how, a, 0);
+}
+
+static uint32_t make(const struct place *place, enum source_kind kind)
+{
+    return braid_sources_one(sets_of(place), source_make(kind, 0, 0));
+}
+
+uint32_t braid_flow_sources(const struct flow *flow, uint32_t first_cell,
+                            const struct code_value *value)
+{
+    if (value->cell == CODE_NONE)
+        return value->set;
+    if (value->is_variable) // its address
+        return braid_sources_one(&flow->code->sets,
+                                 source_make(SOURCE_CELL, first_cell + value->cell, 0));
+    return flow->values[first_cell + value->cell];
+}
+
+static uint32_t sources_of(const struct place *place, const struct code_value *value)
+{
+    return braid_flow_sources(place->flow, place->first_cell, value);
+}
+
+static uint32_t sources_of_operand(const struct place *place, const struct code_operand *operand)
+{
+    uint32_t set = 0;
+    const struct code_value *values = code_values(place->function, operand);
+    for (uint32_t i = 0; i < operand->num; i++)
+        set = join(place, set, sources_of(place, &values[i]));
+    return set;
+}
+
+static const struct code_operand *operand_at(const struct place *place, uint32_t index)
+{
+    static const struct code_operand none = { 0 };
+    return index < place->instruction->num_operands ? &place->operands[index] : &none;
+}
+
+// ---- results ----
+
+static void grow(const struct place *place, uint32_t *set, uint32_t more)
+{
+    const uint32_t grown = join(place, *set, more);
+    place->flow->changed = place->flow->changed || grown != *set;
+    *set = grown;
+}
+
+static void give_cell(const struct place *place, uint32_t cell, uint32_t set)
+{
+    grow(place, &place->flow->values[cell], set);
+}
+
+static void give_value(const struct place *place, const struct code_value *value, uint32_t set)
+{
+    if (value->cell != CODE_NONE)
+        give_cell(place, place->first_cell + value->cell, set);
+}
+
+static uint32_t as_wide_as(const struct place *place, uint32_t set)
+{
+    const uint32_t bytes = place->instruction->bytes;
+    if (bytes == 0)
+        return set;
+    return change(place, bytes < WHOLE ? SOURCE_NARROW : SOURCE_MEET, set);
+}
+
+static void give(const struct place *place, uint32_t set)
+{
+    const struct code_operand *to = operand_at(place, 0);
+    for (uint32_t i = 0; i < to->num; i++)
+        give_value(place, &code_values(place->function, to)[i], as_wide_as(place, set));
+}
+
+// ---- arithmetic ----
+
+static uint32_t sources_from(const struct place *place, uint32_t first)
+{
+    uint32_t set = 0;
+    for (uint32_t i = first; i < place->instruction->num_operands; i++)
+        set = join(place, set, sources_of_operand(place, &place->operands[i]));
+    return set;
+}
+
+static const struct code_value *number_of(const struct place *place, uint32_t index)
+{
+    const struct code_operand *operand = operand_at(place, index);
+    const struct code_value *value = code_values(place->function, operand);
+    return operand->num == 1 && value->is_number ? value : NULL;
+}
+
+// A product with a large number is a shift to the left.
+static uint32_t product(const struct place *place)
+{
+    uint32_t set = 0;
+    for (uint32_t i = 1; i <= 2; i++) {
+        const struct code_value *factor = number_of(place, 3 - i);
+        const bool is_large = factor && factor->number >> 32 > 0;
+        uint32_t part = sources_of_operand(place, operand_at(place, i));
+        set = join(place, set, change(place, is_large ? SOURCE_SHIFT_UP : SOURCE_MULTIPLY, part));
+    }
+    return set;
+}
+
+static void add(const struct place *place)
+{
+    const struct code_value *number = number_of(place, 2);
+    uint32_t set = sources_from(place, 1);
+    int64_t by = number ? number->number : 0;
+    if (braid_ptx_word_begins(place->instruction->statement->word, "sub"))
+        by = -by;
+    bool is_known = number && by == (int32_t)by && place->flow->num_passes < PASSES_WITH_OFFSETS;
+    give(place, is_known ? braid_sources_change(sets_of(place), SOURCE_MOVE, set, (int32_t)by)
+                         : change(place, SOURCE_MOVE_ANYHOW, set));
+}
+
+static void shift(const struct place *place, bool left)
+{
+    const struct code_value *number = number_of(place, 2);
+    const bool is_far = number && number->number >= 32, is_near = number && !is_far;
+    uint32_t set = sources_of_operand(place, operand_at(place, 1));
+    set = change(place, SOURCE_MOVE_ANYHOW, set);
+    if (left)
+        set = change(place, is_near ? SOURCE_SHIFT_LEFT : SOURCE_SHIFT_UP, set);
+    else
+        set = change(place,
+                     is_far && place->instruction->bytes == WHOLE ? SOURCE_SHIFT_DOWN
+                                                                  : SOURCE_SHIFT_RIGHT,
+                     set);
+    give(place, set);
+}
+
+// cvta.shared makes an address of any number.
+static uint32_t located(const struct place *place, uint32_t set)
+{
+    const struct code_instruction *instruction = place->instruction;
+    const bool is_local = instruction->space == CODE_LOCAL;
+    if (!braid_ptx_word_begins(instruction->statement->word, "cvta") ||
+        (!is_local && instruction->space != CODE_SHARED))
+        return set;
+    return join(place, set, make(place, is_local ? SOURCE_LOCAL : SOURCE_SHARED));
+}
+
+// A vector is taken apart or put together.
+static void move(const struct place *place)
+{
+    const struct code_operand *to = operand_at(place, 0);
+    const bool packs = operand_at(place, 1)->is_vector;
+    uint32_t set = sources_from(place, 1);
+    if (!to->is_vector) {
+        give(place, located(place, packs ? change(place, SOURCE_WIDEN, set) : set));
+        return;
+    }
+    for (uint32_t i = 0; i < to->num; i++) {
+        const uint32_t bytes = place->instruction->bytes / to->num;
+        const enum source_change how = bytes >= WHOLE              ? SOURCE_WIDEN
+                                       : bytes < 4 || to->num != 2 ? SOURCE_NARROW
+                                       : i == 0                    ? SOURCE_LOWER
+                                                                   : SOURCE_UPPER;
+        give_value(place, &code_values(place->function, to)[i], change(place, how, set));
+    }
+}
+
+// ---- memory ----
+
+static uint32_t bytes_of_parameter(const struct flow *flow, uint32_t item)
+{
+    const struct flow_function *entry = flow->functions.items;
+    const struct array *parameters = &flow->code->functions[entry->function].parameters;
+    return ((const struct code_parameter *)parameters->items)[item].bytes;
+}
+
+// Bytes of a parameter of the entry.
+static uint32_t read_parameter(const struct place *place, uint32_t item, uint32_t offset)
+{
+    const uint32_t bytes = place->instruction->bytes;
+    struct source_sets *sets = sets_of(place);
+    if (offset == SOURCE_ANYWHERE || bytes == 0)
+        return braid_sources_one(
+            sets,
+            source_make(bytes && bytes < WHOLE ? SOURCE_HALF : SOURCE_WORD, item, SOURCE_ANYWHERE));
+    if (bytes < WHOLE)
+        return braid_sources_one(
+            sets, source_make(bytes < 4 ? SOURCE_BYTES : SOURCE_HALF, item, offset & ~3u));
+    uint32_t set = 0;
+    for (uint32_t i = 0; i < bytes; i += WHOLE)
+        set = join(place, set, braid_sources_one(sets, source_make(SOURCE_WORD, item, offset + i)));
+    return set;
+}
+
+// A load is as wide as the instruction says. It may put stored parts together.
+static uint32_t as_loaded(const struct place *place, uint32_t set)
+{
+    return change(place, place->instruction->bytes < WHOLE ? SOURCE_NARROW : SOURCE_WIDEN, set);
+}
+
+static uint32_t from_device(const struct place *place)
+{
+    const bool is_whole = place->instruction->bytes >= WHOLE;
+    return make(place, is_whole ? SOURCE_LOADED : SOURCE_PART);
+}
+
+// An address that moves in a loop leaves the parameter until it may point anywhere in it. Another
+// one does not leave it.
+static uint32_t load_parameter(const struct place *place, uint32_t item, uint32_t offset,
+                               int64_t behind)
+{
+    struct flow *flow = place->flow;
+    const uint32_t at = offset + (uint32_t)behind;
+    if (offset == SOURCE_ANYWHERE)
+        return read_parameter(place, item, offset);
+    if ((uint64_t)at + place->instruction->bytes <= bytes_of_parameter(flow, item))
+        return read_parameter(place, item, at);
+    if (flow->num_passes > PASSES_WITH_OFFSETS)
+        return make(place, SOURCE_UNKNOWN);
+    flow->changed = true; // later passes tell
+    return 0;
+}
+
+// The sources that a load finds at a source's address, so many bytes behind it.
+static uint32_t load_from(const struct place *place, uint64_t source, int64_t behind)
+{
+    const uint32_t item = source_item(source), offset = source_offset(source);
+    struct flow *flow = place->flow;
+    switch (source_kind(source)) {
+    case SOURCE_PARAMETER:
+        return load_parameter(place, item, offset, behind);
+    case SOURCE_CELL:
+        return as_loaded(place, flow->values[item]);
+    case SOURCE_LOCAL:
+        return as_loaded(place, flow->local);
+    case SOURCE_SHARED:
+        return as_loaded(place, flow->shared);
+    case SOURCE_HALF:
+    case SOURCE_HIGH:
+    case SOURCE_BYTES:
+    case SOURCE_PART:
+    case SOURCE_SHIFTED:
+        return 0; // no addresses
+    default:
+        return place->instruction->space == CODE_PARAM ? 0 : from_device(place);
+    }
+}
+
+// The same source, or one anywhere in its parameter, if the set has that.
+static uint64_t moves(uint64_t source, const uint64_t *members, uint32_t num)
+{
+    const uint64_t anywhere = source_make(SOURCE_PARAMETER, source_item(source), SOURCE_ANYWHERE);
+    for (uint32_t i = 0; i < num && source_kind(source) == SOURCE_PARAMETER; i++)
+        source = members[i] == anywhere ? anywhere : source;
+    return source;
+}
+
+static uint32_t load(const struct place *place, const struct code_operand *address, int64_t behind)
+{
+    const struct flow *flow = place->flow;
+    uint32_t num, set = 0, from = sources_of_operand(place, address);
+    switch (place->instruction->space) {
+    case CODE_LOCAL:
+        return as_loaded(place, flow->local);
+    case CODE_SHARED:
+        return as_loaded(place, flow->shared);
+    case CODE_GLOBAL:
+        return from_device(place);
+    default:
+        braid_sources_members(sets_of(place), from, &num);
+    }
+    bool is_known = place->instruction->space != CODE_PARAM;
+    for (uint32_t i = 0; i < num; i++) {
+        const uint64_t *members = braid_sources_members(sets_of(place), from, &num);
+        const uint64_t source = members[i];
+        set = join(place, set, load_from(place, moves(source, members, num), behind));
+        is_known = is_known || source_kind(source) == SOURCE_PARAMETER ||
+                   source_kind(source) == SOURCE_CELL;
+    }
+    return is_known ? set : join(place, set, make(place, SOURCE_UNKNOWN));
+}
+
+// Elements of a vector stand one behind the other. It has several registers, or one of its own
+// kind.
+static void load_all(const struct place *place)
+{
+    const struct code_operand *to = operand_at(place, 0), *address = operand_at(place, 1);
+    const struct code_value *values = code_values(place->function, to);
+    const uint32_t elements = place->instruction->num_elements;
+    const uint32_t num = to->num > 1 || elements < to->num ? to->num : elements;
+    for (uint32_t i = 0; i < num && to->num; i++) {
+        const int64_t behind = address->offset + (int64_t)i * place->instruction->bytes;
+        give_value(place, &values[to->num > 1 ? i : 0], load(place, address, behind));
+    }
+}
+
+static void store_at(const struct place *place, uint64_t source, uint32_t set)
+{
+    struct flow *flow = place->flow;
+    switch (source_kind(source)) {
+    case SOURCE_CELL:
+        give_cell(place, source_item(source), set);
+        break;
+    case SOURCE_LOCAL:
+        grow(place, &flow->local, set);
+        break;
+    case SOURCE_SHARED:
+        grow(place, &flow->shared, set);
+        break;
+    default:
+        break; // what is stored in memory of the device is loaded from there
+    }
+}
+
+static void store(const struct place *place, const struct code_operand *address, uint32_t set)
+{
+    struct flow *flow = place->flow;
+    uint32_t num, to = sources_of_operand(place, address);
+    if (place->instruction->space == CODE_LOCAL)
+        grow(place, &flow->local, set);
+    else if (place->instruction->space == CODE_SHARED)
+        grow(place, &flow->shared, set);
+    else if (place->instruction->space != CODE_GLOBAL) {
+        braid_sources_members(sets_of(place), to, &num);
+        for (uint32_t i = 0; i < num; i++)
+            store_at(place, braid_sources_members(sets_of(place), to, &num)[i], set);
+    }
+}
+
+// ---- calls ----
+
+static void refuse(struct flow *flow, const char *why, const char *at)
+{
+    if (!flow->why) {
+        flow->why = why;
+        flow->at = at;
+    }
+}
+
+// The value in a variable of .param or in a register.
+static uint32_t passed(const struct place *place, const struct code_value *value)
+{
+    return value->cell == CODE_NONE ? value->set
+                                    : place->flow->values[place->first_cell + value->cell];
+}
+
+static void call(const struct place *place)
+{
+    struct flow *flow = place->flow;
+    const struct code_operand *results = operand_at(place, 0), *arguments = operand_at(place, 2);
+    const struct code_value *callee = code_values(place->function, operand_at(place, 1));
+    const uint32_t first = flow->cell_of[callee->function];
+    const struct code_function *function = &flow->code->functions[callee->function];
+    const struct code_parameter *to = function->parameters.items, *from = function->results.items;
+    if (first == CODE_NONE) // it has no body
+        return;
+    if (results->num != function->results.num || arguments->num != function->parameters.num) {
+        refuse(flow, "it passes other arguments than a function has",
+               place->instruction->statement->begin);
+        return;
+    }
+    for (uint32_t i = 0; i < arguments->num; i++)
+        give_cell(place, first + to[i].cell,
+                  passed(place, &code_values(place->function, arguments)[i]));
+    for (uint32_t i = 0; i < results->num; i++)
+        give_value(place, &code_values(place->function, results)[i],
+                   flow->values[first + from[i].cell]);
+}
+
+// ---- passes ----
+
+static void run(const struct place *place)
+{
+    const struct code_operand *second = operand_at(place, 1);
+    switch ((enum code_operation)place->instruction->operation) {
+    case CODE_NOTHING:
+        break;
+    case CODE_FLOW:
+        give(place, change(place, SOURCE_MOVE_ANYHOW, sources_from(place, 1)));
+        break;
+    case CODE_MOVE:
+        move(place);
+        break;
+    case CODE_MULTIPLY:
+        give(place, change(place, SOURCE_MOVE_ANYHOW, product(place)));
+        break;
+    case CODE_MULTIPLY_ADD:
+        give(place, change(place, SOURCE_MOVE_ANYHOW,
+                           join(place, product(place), sources_from(place, 3))));
+        break;
+    case CODE_ADD:
+        add(place);
+        break;
+    case CODE_SHIFT_LEFT:
+    case CODE_SHIFT_RIGHT:
+        shift(place, place->instruction->operation == CODE_SHIFT_LEFT);
+        break;
+    case CODE_CONVERT:
+        give(place, change(place, SOURCE_CONVERT, sources_from(place, 1)));
+        break;
+    case CODE_LOCATE:
+        give(place, make(place, SOURCE_LOCAL));
+        break;
+    case CODE_LOAD:
+        load_all(place);
+        break;
+    case CODE_STORE:
+        store(place, operand_at(place, 0), sources_from(place, 1));
+        break;
+    case CODE_FETCH:
+        load_all(place);
+        store(place, second, sources_from(place, 2));
+        break;
+    case CODE_COPY:
+        grow(place, &place->flow->shared, make(place, SOURCE_LOADED));
+        break;
+    case CODE_CALL:
+        call(place);
+        break;
+    case CODE_REFUSED:
+        refuse(place->flow, place->instruction->why, place->instruction->statement->begin);
+    }
+}
+
+static void run_function(struct flow *flow, const struct flow_function *reached)
+{
+    const struct code_function *function = &flow->code->functions[reached->function];
+    const struct code_instruction *instructions = function->instructions.items;
+    for (size_t i = 0; i < function->instructions.num && !flow->why; i++) {
+        const struct place place = {
+            .flow = flow,
+            .function = function,
+            .instruction = &instructions[i],
+            .operands = code_operands(function, &instructions[i]),
+            .first_cell = reached->first_cell,
+        };
+        run(&place);
+    }
+}
+
+static bool reach(struct flow *flow, uint32_t function)
+{
+    if (flow->cell_of[function] != CODE_NONE || !flow->code->functions[function].ptx->body)
+        return true;
+    const struct flow_function reached = { .function = function, .first_cell = flow->num_cells };
+    if (!braid_code_read_function(flow->code, function) ||
+        !braid_array_put(&flow->functions, &reached, sizeof(reached)))
+        return false;
+    flow->cell_of[function] = reached.first_cell;
+    flow->num_cells += flow->code->functions[function].num_cells;
+    return true;
+}
+
+static bool reach_callees(struct flow *flow, uint32_t index)
+{
+    const struct code_function *function = &flow->code->functions[index];
+    const struct code_instruction *instructions = function->instructions.items;
+    for (size_t i = 0; i < function->instructions.num; i++) {
+        if (instructions[i].operation != CODE_CALL)
+            continue;
+        const struct code_operand *callee = &code_operands(function, &instructions[i])[1];
+        if (!reach(flow, code_values(function, callee)->function))
+            return false;
+    }
+    return true;
+}
+
+static bool reach_all(struct flow *flow, uint32_t entry)
+{
+    if (!reach(flow, entry))
+        return false;
+    for (size_t i = 0; i < flow->functions.num; i++) {
+        const struct flow_function *functions = flow->functions.items;
+        if (!reach_callees(flow, functions[i].function))
+            return false;
+    }
+    flow->values = braid_allocate_zeroed(flow->num_cells, sizeof(*flow->values));
+    return flow->values != NULL;
+}
+
+bool braid_flow_find(struct kernel_code *code, uint32_t entry, struct flow *out_flow)
+{
+    *out_flow = (struct flow){ .code = code };
+    out_flow->cell_of = braid_allocate_zeroed(code->num_functions, sizeof(*out_flow->cell_of));
+    for (uint32_t i = 0; out_flow->cell_of && i < code->num_functions; i++)
+        out_flow->cell_of[i] = CODE_NONE;
+    if (!out_flow->cell_of || !reach_all(out_flow, entry)) {
+        braid_flow_finish(out_flow);
+        return false;
+    }
+    const struct flow_function *functions = out_flow->functions.items;
+    do {
+        out_flow->changed = false;
+        for (size_t i = 0; i < out_flow->functions.num; i++)
+            run_function(out_flow, &functions[i]);
+        if (++out_flow->num_passes == MOST_PASSES)
+            refuse(out_flow, "its values depend on each other in too long a chain",
+                   code->functions[entry].ptx->begin);
+    } while (out_flow->changed && !out_flow->why && !code->sets.failed);
+    if (code->sets.failed)
+        braid_flow_finish(out_flow);
+    return !code->sets.failed;
+}
+
+void braid_flow_finish(struct flow *flow)
+{
+    braid_array_finish(&flow->functions);
+    free(flow->cell_of);
+    free(flow->values);
+    *flow = (struct flow){ 0 };
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets of sources, each held once.
+#include "accesses/sources.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+enum { FEWEST_SLOTS = 256 };
+
+// The result of a change of a set, or of joining two.
+struct source_memo {
+    uint32_t a, b, change; // b: a set, or how far
+    uint32_t result;       // plus 1; 0: the slot is free
+};
+
+void braid_source_sets_finish(struct source_sets *sets)
+{
+    braid_array_finish(&sets->members);
+    braid_array_finish(&sets->sets);
+    braid_array_finish(&sets->room);
+    free(sets->slots);
+    free(sets->memos);
+    *sets = (struct source_sets){ 0 };
+}
+
+const uint64_t *braid_sources_members(const struct source_sets *sets, uint32_t a, uint32_t *out_num)
+{
+    const struct source_set *set = (const struct source_set *)sets->sets.items + a - (a > 0);
+    *out_num = a ? set->num : 0;
+    return a ? (const uint64_t *)sets->members.items + set->first : NULL;
+}
+
+// ---- one number for each set ----
+
+static uint64_t hash_of(const uint64_t *members, uint32_t num)
+{
+    return hash_bytes(members, num * sizeof(*members));
+}
+
+static uint32_t *find_slot(const struct source_sets *sets, const uint64_t *members, uint32_t num)
+{
+    size_t at = hash_of(members, num) & (sets->num_slots - 1);
+    for (;; at = (at + 1) & (sets->num_slots - 1)) {
+        uint32_t other_num = 0, other = sets->slots[at];
+        const uint64_t *others = braid_sources_members(sets, other, &other_num);
+        if (!other || (other_num == num && memcmp(others, members, num * sizeof(*members)) == 0))
+            return &sets->slots[at];
+    }
+}
+
+// At least half of the slots are free.
+static bool grow_slots(struct source_sets *sets)
+{
+    if (2 * (sets->sets.num + 1) <= sets->num_slots)
+        return true;
+    size_t num_slots = sets->num_slots ? 2 * sets->num_slots : FEWEST_SLOTS;
+    uint32_t *slots = braid_allocate_zeroed(num_slots, sizeof(*slots));
+    if (!slots)
+        return false;
+    free(sets->slots);
+    sets->slots = slots;
+    sets->num_slots = num_slots;
+    for (uint32_t i = 1; i <= sets->sets.num; i++) {
+        uint32_t num;
+        const uint64_t *members = braid_sources_members(sets, i, &num);
+        *find_slot(sets, members, num) = i;
+    }
+    return true;
+}
+
+// The members are in order.
+static uint32_t intern(struct source_sets *sets, const uint64_t *members, uint32_t num)
+{
+    if (num == 0 || sets->failed || !grow_slots(sets)) {
+        sets->failed = sets->failed || num > 0;
+        return 0;
+    }
+    uint32_t *slot = find_slot(sets, members, num);
+    if (*slot)
+        return *slot;
+    struct source_set set = { .first = sets->members.num, .num = num };
+    uint64_t *copy = braid_array_append(&sets->members, num, sizeof(*copy));
+    if (!copy || !braid_array_put(&sets->sets, &set, sizeof(set))) {
+        sets->failed = true;
+        return 0;
+    }
+    memcpy(copy, members, num * sizeof(*copy));
+    return *slot = (uint32_t)sets->sets.num;
+}
+
+uint32_t braid_sources_one(struct source_sets *sets, uint64_t source)
+{
+    return intern(sets, &source, 1);
+}
+
+// ---- changes of one source ----
+
+static void put(struct source_sets *sets, enum source_kind kind, uint32_t item, uint32_t offset)
+{
+    const uint64_t source = source_make(kind, item, offset);
+    sets->failed = sets->failed || !braid_array_put(&sets->room, &source, sizeof(source));
+}
+
+static uint32_t moved(uint32_t offset, uint32_t by)
+{
+    return offset == SOURCE_ANYWHERE ? SOURCE_ANYWHERE : offset + by;
+}
+
+// The halves of a word, of which `change` takes one or both.
+static void put_halves(struct source_sets *sets, enum source_change change, uint32_t item,
+                       uint32_t offset)
+{
+    if (change != SOURCE_UPPER)
+        put(sets, SOURCE_HALF, item, offset);
+    if (change != SOURCE_LOWER)
+        put(sets, SOURCE_HALF, item, moved(offset, 4));
+}
+
+static void narrow(struct source_sets *sets, enum source_change change, uint64_t source)
+{
+    const uint32_t item = source_item(source), offset = source_offset(source);
+    switch (source_kind(source)) {
+    case SOURCE_WORD:
+        put_halves(sets, change, item, offset);
+        break;
+    case SOURCE_HIGH: // the set has the half, too
+        break;
+    case SOURCE_LOADED:
+    case SOURCE_SHIFTED:
+        put(sets, SOURCE_PART, 0, 0);
+        break;
+    default:
+        put(sets, source_kind(source), item, offset);
+    }
+}
+
+static bool has(const uint64_t *members, uint32_t num, uint64_t source)
+{
+    for (uint32_t i = 0; i < num; i++) {
+        if (members[i] == source)
+            return true;
+    }
+    return false;
+}
+
+// Halves that stand side by side in a parameter may be the halves of an address. The upper
+// one is of kind `upper`.
+static void meet(struct source_sets *sets, const uint64_t *members, uint32_t num, uint64_t lower,
+                 enum source_kind upper)
+{
+    const uint32_t item = source_item(lower), offset = source_offset(lower);
+    if (has(members, num, source_make(upper, item, moved(offset, 4))))
+        put(sets, SOURCE_WORD, item, offset);
+}
+
+static void widen(struct source_sets *sets, const uint64_t *members, uint32_t num, uint64_t source)
+{
+    const enum source_kind kind = source_kind(source);
+    put(sets, kind, source_item(source), source_offset(source));
+    if (kind == SOURCE_PART)
+        put(sets, SOURCE_LOADED, 0, 0);
+    else if (kind == SOURCE_BYTES)
+        put(sets, SOURCE_UNKNOWN, 0, 0);
+    else if (kind == SOURCE_HALF)
+        meet(sets, members, num, source, SOURCE_HALF);
+}
+
+static void shift(struct source_sets *sets, enum source_change change, uint64_t source)
+{
+    const uint32_t item = source_item(source), offset = source_offset(source);
+    const enum source_kind kind = source_kind(source);
+    const bool up = change == SOURCE_SHIFT_UP, down = change == SOURCE_SHIFT_DOWN;
+    if (kind == SOURCE_LOADED && !down) {
+        if (change == SOURCE_SHIFT_RIGHT)
+            put(sets, SOURCE_SHIFTED, 0, 0);
+    } else if (kind == SOURCE_SHIFTED && change != SOURCE_SHIFT_RIGHT && !down) {
+        put(sets, SOURCE_LOADED, 0, 0);
+    } else if (down) {
+        narrow(sets, SOURCE_UPPER, source);
+    } else {
+        put(sets, kind, item, offset);
+    }
+    if (up && kind == SOURCE_HALF)
+        put(sets, SOURCE_HIGH, item, offset);
+    if (up && kind == SOURCE_PART)
+        put(sets, SOURCE_LOADED, 0, 0);
+    if (up && kind == SOURCE_BYTES)
+        put(sets, SOURCE_UNKNOWN, 0, 0);
+}
+
+static void change_one(struct source_sets *sets, enum source_change change, uint32_t set,
+                       uint32_t index, int32_t by)
+{
+    uint32_t num;
+    const uint64_t *members = braid_sources_members(sets, set, &num), source = members[index];
+    const uint32_t item = source_item(source), offset = source_offset(source);
+    const enum source_kind kind = source_kind(source);
+    switch (change) {
+    case SOURCE_NARROW:
+    case SOURCE_LOWER:
+    case SOURCE_UPPER:
+        narrow(sets, change, source);
+        return;
+    case SOURCE_WIDEN:
+        widen(sets, members, num, source);
+        return;
+    case SOURCE_SHIFT_LEFT:
+    case SOURCE_SHIFT_UP:
+    case SOURCE_SHIFT_RIGHT:
+    case SOURCE_SHIFT_DOWN:
+        shift(sets, change, source);
+        return;
+    case SOURCE_MULTIPLY:
+    case SOURCE_CONVERT:
+        if (kind != SOURCE_LOADED && kind != SOURCE_SHIFTED)
+            put(sets, kind, item, offset);
+        return;
+    case SOURCE_MEET:
+        put(sets, kind, item, offset);
+        if (kind == SOURCE_HALF)
+            meet(sets, members, num, source, SOURCE_HIGH);
+        return;
+    case SOURCE_MOVE:
+        put(sets, kind, item, kind == SOURCE_PARAMETER ? moved(offset, (uint32_t)by) : offset);
+        return;
+    default:
+        put(sets, kind, item, kind == SOURCE_PARAMETER ? SOURCE_ANYWHERE : offset);
+    }
+}
+
+// ---- results that are known ----
+
+static struct source_memo *find_memo(const struct source_sets *sets, const struct source_memo *memo)
+{
+    const uint32_t key[] = { memo->a, memo->b, memo->change };
+    size_t at = hash_bytes(key, sizeof(key)) & (sets->room_memos - 1);
+    for (;; at = (at + 1) & (sets->room_memos - 1)) {
+        struct source_memo *slot = &sets->memos[at];
+        if (!slot->result ||
+            (slot->a == memo->a && slot->b == memo->b && slot->change == memo->change))
+            return slot;
+    }
+}
+
+static bool grow_memos(struct source_sets *sets)
+{
+    if (2 * (sets->num_memos + 1) <= sets->room_memos)
+        return true;
+    struct source_sets grown = *sets;
+    grown.room_memos = sets->room_memos ? 2 * sets->room_memos : FEWEST_SLOTS;
+    grown.memos = braid_allocate_zeroed(grown.room_memos, sizeof(*grown.memos));
+    if (!grown.memos)
+        return false;
+    for (size_t i = 0; i < sets->room_memos; i++) {
+        if (sets->memos[i].result)
+            *find_memo(&grown, &sets->memos[i]) = sets->memos[i];
+    }
+    free(sets->memos);
+    *sets = grown;
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+    return (one > other) - (one < other);
+}
+
+// The set of the sources in the room.
+static uint32_t take_room(struct source_sets *sets)
+{
+    uint64_t *members = sets->room.items;
+    uint32_t num = 0;
+    if (sets->failed || !sets->room.num)
+        return 0;
+    qsort(members, sets->room.num, sizeof(*members), compare);
+    for (size_t i = 0; i < sets->room.num; i++) {
+        if (i == 0 || members[i] != members[num - 1])
+            members[num++] = members[i];
+    }
+    return intern(sets, members, num);
+}
+
+static uint32_t find_result(struct source_sets *sets, struct source_memo memo)
+{
+    if (sets->failed || !grow_memos(sets)) {
+        sets->failed = true;
+        return 0;
+    }
+    struct source_memo *slot = find_memo(sets, &memo);
+    if (slot->result)
+        return slot->result - 1;
+    uint32_t num, num_b = 0;
+    braid_sources_members(sets, memo.a, &num);
+    sets->room.num = 0;
+    for (uint32_t i = 0; i < num; i++)
+        change_one(sets, memo.change == SOURCE_JOIN ? SOURCE_MOVE : (enum source_change)memo.change,
+                   memo.a, i, memo.change == SOURCE_MOVE ? (int32_t)memo.b : 0);
+    if (memo.change == SOURCE_JOIN)
+        braid_sources_members(sets, memo.b, &num_b);
+    for (uint32_t i = 0; i < num_b; i++)
+        change_one(sets, SOURCE_MOVE, memo.b, i, 0);
+    memo.result = take_room(sets) + 1;
+    *slot = memo;
+    sets->num_memos++;
+    return memo.result - 1;
+}
+
+uint32_t braid_sources_join(struct source_sets *sets, uint32_t a, uint32_t b)
+{
+    if (a == b || !b)
+        return a;
+    if (!a)
+        return b;
+    return find_result(sets, (struct source_memo){ .a = a < b ? a : b, .b = a < b ? b : a });
+}
+
+uint32_t braid_sources_change(struct source_sets *sets, enum source_change change, uint32_t a,
+                              int32_t by)
+{
+    if (!a || change == SOURCE_JOIN)
+        return a;
+    return find_result(sets, (struct source_memo){ .a = a, .b = (uint32_t)by, .change = change });
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a value of a kernel may come from: sets of sources. Each set is held once, so equal sets
+// have equal numbers. The empty set is 0.
+#ifndef BRAID_ACCESSES_SOURCES_H
+#define BRAID_ACCESSES_SOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/array.h"
+
+// The item of a source is a parameter, a variable or a cell, and its offset one in a parameter. An
+// address is whole in 8 bytes: a value of fewer bytes is none, but two of them may become one.
+enum source_kind {
+    SOURCE_WORD,      // the 8 bytes of a parameter at the offset
+    SOURCE_HALF,      // at most 4 bytes of the 4 there
+    SOURCE_HIGH,      // the same, shifted to the upper half of 8 bytes
+    SOURCE_BYTES,     // 1 or 2 bytes among the 4 there
+    SOURCE_PARAMETER, // the address of a parameter, and the offset
+    SOURCE_CELL,      // the address of a variable of .param
+    SOURCE_LOCAL,     // an address in local memory
+    SOURCE_SHARED,    // an address in shared memory
+    SOURCE_VARIABLE,  // an address in a variable of the module
+    SOURCE_LOADED,    // 8 bytes of the memory of the device or of constants
+    SOURCE_PART,      // at most 4 bytes of those
+    SOURCE_SHIFTED,   // such 8 bytes, shifted right: shifted left they may be an address again
+    SOURCE_UNKNOWN,   // perhaps an address, and nobody knows which
+};
+
+// An offset that nobody knows.
+#define SOURCE_ANYWHERE UINT32_MAX
+
+static inline uint64_t source_make(enum source_kind kind, uint32_t item, uint32_t offset)
+{
+    return (uint64_t)kind << 56 | (uint64_t)item << 32 | offset;
+}
+
+static inline enum source_kind source_kind(uint64_t source)
+{
+    return (enum source_kind)(source >> 56);
+}
+
+static inline uint32_t source_item(uint64_t source)
+{
+    return (uint32_t)(source >> 32) & 0xffffff;
+}
+
+static inline uint32_t source_offset(uint64_t source)
+{
+    return (uint32_t)source;
+}
+
+// How an instruction changes the sources of an operand.
+enum source_change {
+    SOURCE_JOIN,        // no change: two sets are joined
+    SOURCE_NARROW,      // to 4 bytes or fewer
+    SOURCE_LOWER,       // the lower 4 bytes of 8
+    SOURCE_UPPER,       // the upper ones
+    SOURCE_WIDEN,       // parts are put together to 8 bytes
+    SOURCE_MEET,        // upper and lower halves of 8 bytes meet
+    SOURCE_MULTIPLY,    // a product is no address that was loaded
+    SOURCE_SHIFT_LEFT,  // by less than 32
+    SOURCE_SHIFT_UP,    // by 32 or more, or nobody knows by how much
+    SOURCE_SHIFT_RIGHT, // by less than 32, or nobody knows by how much
+    SOURCE_SHIFT_DOWN,  // by 32 or more
+    SOURCE_CONVERT,     // from a floating-point number
+    SOURCE_MOVE,        // by a number of bytes
+    SOURCE_MOVE_ANYHOW, // by bytes that nobody knows
+    SOURCE_NUM_CHANGES,
+};
+
+struct source_set {
+    size_t first; // in members
+    uint32_t num;
+};
+
+struct source_memo;
+
+// Zero-initialised is empty.
+struct source_sets {
+    struct array members, sets; // uint64_t; struct source_set
+    struct array room;          // uint64_t: the set in work
+    uint32_t *slots;            // numbers of sets by hash, plus 1
+    size_t num_slots;
+    struct source_memo *memos;
+    size_t num_memos, room_memos;
+    bool failed; // memory ran out; all further results are 0
+};
+
+void braid_source_sets_finish(struct source_sets *sets);
+
+// The set of one source.
+uint32_t braid_sources_one(struct source_sets *sets, uint64_t source);
+uint32_t braid_sources_join(struct source_sets *sets, uint32_t a, uint32_t b);
+// `by` counts for SOURCE_MOVE alone.
+uint32_t braid_sources_change(struct source_sets *sets, enum source_change change, uint32_t a,
+                              int32_t by);
+
+// The members of a set, in order; they stay until the next call.
+const uint64_t *braid_sources_members(const struct source_sets *sets, uint32_t a,
+                                      uint32_t *out_num);
+
+#endif

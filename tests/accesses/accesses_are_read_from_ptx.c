@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each way of an address from a parameter to an instruction that touches memory, and each reason
+// why nobody can know where it goes.
+//
+// An access reads as PARAMETER+OFFSET and its acts: r, w, and a for one that is atomic.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "accesses/accesses.h"
+#include "support/check.h"
+
+#define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+#define MODULE                                                                                     \
+    HEAD ".global .align 8 .b8 counter[8] = {1, 2};\n.const .align 8 .b64 place;\n"                \
+         ".extern .shared .align 16 .b8 tile[];\n"                                                 \
+         ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"                  \
+         ".extern .func (.param .b64 r) malloc(.param .b64 a);\n"                                  \
+         ".func (.param .b64 r) same(.param .b64 a)\n{\n.reg .b64 %x;\nld.param.b64 %x, [a];\n"    \
+         "st.param.b64 [r], %x;\nret;\n}\n"                                                        \
+         ".func writes(.param .b64 a)\n{\n.reg .b64 %x;\nld.param.b64 %x, [a];\n"                  \
+         "st.u32 [%x], 1;\nret;\n}\n"
+#define ENTRY                                                                                      \
+    MODULE ".visible .entry k(.param .u64 .ptr .global .align 4 a, .param .u64 b,\n"               \
+           ".param .align 8 .b8 s[32], .param .u32 n)\n{\n"                                        \
+           ".reg .pred %p<4>;\n.reg .b16 %h<4>;\n.reg .b32 %r<9>;\n.reg .b64 %d<9>;\n"             \
+           ".local .align 8 .b8 depot[16];\n"
+
+// The accesses of a kernel with the body, or why it is not proven.
+static const char *find(const char *body)
+{
+    static char found[512];
+    char text[4096], *to = found;
+    struct kernel_code code;
+    struct ptx_reason reason;
+    struct kernel_accesses accesses;
+    snprintf(text, sizeof(text), "%s%s\nret;\n}\n", ENTRY, body);
+    if (!braid_code_read(text, &code, &reason)) {
+        snprintf(found, sizeof(found), "%s", reason.text);
+        return found;
+    }
+    assert_true(braid_accesses_find(&code, braid_code_find_entry(&code, "k"), &accesses));
+    const struct kernel_access *items = accesses.items.items;
+    *to = '\0';
+    for (size_t i = 0; i < accesses.items.num; i++) {
+        to += sprintf(to, "%s%u+", to == found ? "" : " ", items[i].parameter);
+        to += items[i].offset == ACCESSES_ANYWHERE ? sprintf(to, "?")
+                                                   : sprintf(to, "%u", items[i].offset);
+        to += sprintf(to, "%s%s%s", items[i].acts & ACCESSES_READS ? "r" : "",
+                      items[i].acts & ACCESSES_WRITES ? "w" : "",
+                      items[i].acts & ACCESSES_UPDATES ? "a" : "");
+    }
+    if (accesses.of_variables)
+        to += sprintf(to, "%svariables %s%s", to == found ? "" : " ",
+                      accesses.of_variables & ACCESSES_READS ? "r" : "",
+                      accesses.of_variables & ACCESSES_WRITES ? "w" : "");
+    if (accesses.why)
+        snprintf(found, sizeof(found), "%s", accesses.why);
+    braid_accesses_finish(&accesses);
+    braid_code_finish(&code);
+    return found;
+}
+
+struct example {
+    const char *body, *expected;
+};
+
+static void check(const struct example *examples, size_t num)
+{
+    for (size_t i = 0; i < num; i++) {
+        const char *found = find(examples[i].body);
+        if (strcmp(found, examples[i].expected) != 0)
+            fail_msg("'%s' instead of '%s' of\n%s", found, examples[i].expected, examples[i].body);
+    }
+}
+
+#define CHECK(examples) check(examples, sizeof(examples) / sizeof((examples)[0]))
+#define LOAD_A "ld.param.u64 %d0, [a];\n"
+#define LOAD_B "ld.param.u64 %d1, [b];\n"
+#define USE(register) "st.global.u32 [%" register "], 1;\n"
+#define UNKNOWN "an address comes from no parameter"
+#define LOADED "an address is loaded from memory"
+#define ASSEMBLED "an address is put together in a way that is not known"
+#define STRANGE "it touches memory in a way that is not known"
+
+static void each_instruction_has_its_acts(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { "", "" },
+        { LOAD_A "ld.global.u32 %r0, [%d0+4];", "0+0r" },
+        { LOAD_A "ld.u32 %r0, [%d0];", "0+0r" },
+        { LOAD_A "ld.global.nc.v4.f32 {%r0, %r1, %r2, %r3}, [%d0];", "0+0r" },
+        { LOAD_A "st.global.u32 [%d0+-4], %r0;", "0+0w" },
+        { LOAD_A "@!%p0 st.global.u32 [%d0], %r0;", "0+0w" },
+        { LOAD_A "atom.global.add.u32 %r0, [%d0], 1;", "0+0rwa" },
+        { LOAD_A "red.global.add.f32 [%d0], %r1;", "0+0rwa" },
+        { LOAD_A "cp.async.ca.shared.global [%r0], [%d0], 16;", "0+0r" },
+        { LOAD_A "cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r0], 16;", "0+0w" },
+        { LOAD_A "prefetch.global.L2 [%d0];", "" },
+        { LOAD_A "discard.global.L2 [%d0], 128;", "0+0w" },
+        { LOAD_A "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0, %r1}, [%d0], %r2;",
+          "0+0r" },
+        { LOAD_A "st.shared.u32 [%r0], 1;", "" },
+        { LOAD_A LOAD_B "ld.global.u32 %r0, [%d0];\nst.global.u32 [%d1], %r0;", "0+0r 1+0w" },
+        { "st.global.u32 [counter], 1;", "variables w" },
+        { "mov.u64 %d0, counter;\nld.u32 %r0, [%d0+4];", "variables r" },
+        { "ld.const.u64 %d0, [place];", "" },
+        { LOAD_A "bar.sync 0;\nfence.acq_rel.gpu;\ngriddepcontrol.wait;", "" },
+    };
+    CHECK(examples);
+}
+
+static void addresses_go_through_arithmetic(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { LOAD_A "cvta.to.global.u64 %d2, %d0;\n" USE("d2"), "0+0w" },
+        { LOAD_A "add.s64 %d2, %d1, %d0;\n" USE("d2"), "0+0w" },
+        { LOAD_A "mad.wide.u32 %d2, %r0, 4, %d0;\n" USE("d2"), "0+0w" },
+        { LOAD_A "fma.rn.f64 %d2, %d1, %d1, %d0;\n" USE("d2"), "0+0w" },
+        { LOAD_A LOAD_B "selp.b64 %d2, %d0, %d1, %p0;\n" USE("d2"), "0+0w 1+0w" },
+        { LOAD_A LOAD_B "mov.u64 %d2, %d0;\n@%p0 mov.u64 %d2, %d1;\n" USE("d2"), "0+0w 1+0w" },
+        { LOAD_A LOAD_B "max.u64 %d2, %d0, %d1;\n" USE("d2"), "0+0w 1+0w" },
+        { LOAD_A "L:\n" USE("d3") "mov.u64 %d3, %d2;\nmov.u64 %d2, %d0;\n@%p0 bra L;", "0+0w" },
+        { LOAD_A "setp.gt.u64 %p1, %d0, 4;\nselp.b64 %d2, 1, 2, %p1;\n" USE("d2"), UNKNOWN },
+        { LOAD_A "mov.b64 {%r0, %r1}, %d0;\nmov.b64 %d2, {%r0, %r1};\n" USE("d2"), "0+0w" },
+        { LOAD_A "cvt.u32.u64 %r0, %d0;\nshr.u64 %d1, %d0, 32;\ncvt.u32.u64 %r1, %d1;\n"
+                 "cvt.u64.u32 %d2, %r1;\nshl.b64 %d2, %d2, 32;\ncvt.u64.u32 %d3, %r0;\n"
+                 "or.b64 %d4, %d2, %d3;\n" USE("d4"),
+          "0+0w" },
+        { LOAD_A "shr.u64 %d1, %d0, 32;\nmul.lo.s64 %d2, %d1, 4294967296;\n"
+                 "cvt.u32.u64 %r0, %d0;\ncvt.u64.u32 %d3, %r0;\nadd.s64 %d4, %d2, %d3;\n" USE("d4"),
+          "0+0w" },
+        { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %d0, %r1;\n"
+          "shl.b64 %d1, %d0, 32;\nmov.b64 {%r2, %r3}, %d1;\nmov.b64 %d2, {%r0, %r3};\n" USE("d2"),
+          "2+8w" },
+        { LOAD_A LOAD_B "slct.b64.s32 %d2, %d0, %d1, %r0;\n" USE("d2"), "0+0w 1+0w" },
+        { LOAD_A "shr.u64 %d1, %d0, 4;\nshl.b64 %d2, %d1, 4;\n" USE("d2"), "0+0w" },
+        { LOAD_A "shfl.sync.idx.b32 %r0|%p0, %r1, 0, 31, -1;\n" USE("d0"), "0+0w" },
+        { LOAD_A "cvt.u32.u64 %r0, %d0;\ncvt.u64.u32 %d2, %r0;\n" USE("d2"), UNKNOWN },
+        { "ld.param.u32 %r0, [n];\ncvt.u64.u32 %d2, %r0;\n" USE("d2"), UNKNOWN },
+        { LOAD_A
+          "ld.param.u32 %r0, [n];\nmul.wide.u32 %d1, %r0, 8;\nadd.s64 %d2, %d1, %d0;\n" USE("d2"),
+          "0+0w" },
+    };
+    CHECK(examples);
+}
+
+static void structs_have_offsets(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { "ld.param.u64 %d0, [s+8];\n" USE("d0"), "2+8w" },
+        { "ld.param.v2.u64 {%d0, %d1}, [s+16];\n" USE("d0") "ld.u32 %r0, [%d1];", "2+16w 2+24r" },
+        { "ld.param.v2.u32 {%r0, %r1}, [s+8];\nmov.b64 %d0, {%r0, %r1};\n" USE("d0"), "2+8w" },
+        { "mov.b64 %d0, s;\nld.param.b64 %d1, [%d0+8];\n" USE("d1"), "2+8w" },
+        { "mov.b64 %d0, s;\nadd.s64 %d1, %d0, 16;\nsub.s64 %d1, %d1, 8;\n"
+          "ld.param.b64 %d2, [%d1];\n" USE("d2"),
+          "2+0w 2+8w 2+16w 2+?w" },
+        { "mov.b64 %d0, s;\nadd.s64 %d1, %d0, 16;\nld.param.b64 %d2, [%d1];\n" USE("d2"), "2+16w" },
+        { "mov.b64 %d0, s;\ncvta.param.u64 %d1, %d0;\nld.u64 %d2, [%d1+24];\n" USE("d2"), "2+24w" },
+        { "mov.b64 %d0, s;\nld.param.u32 %r0, [n];\nmul.wide.u32 %d1, %r0, 8;\n"
+          "add.s64 %d2, %d0, %d1;\nld.param.b64 %d3, [%d2];\n" USE("d3"),
+          "2+?w" },
+        { ".reg .v2 .b64 %v;\nld.param.v2.b64 %v, [s+8];\n" USE("v.y"), "2+8w 2+16w" },
+        { "mov.b64 %d0, s;\nld.param.b64 %d1, [%d0+28];\n" USE("d1"), ASSEMBLED },
+        { "ld.param.u8 %h0, [s+8];\ncvt.u32.u16 %r0, %h0;\nmov.b64 %d0, {%r0, %r1};\n" USE("d0"),
+          ASSEMBLED },
+        { "ld.param.b64 %d1, [%d0+8];\n" USE("d1"), ASSEMBLED },
+        { "ld.param.u8 %h0, [s+8];\ncvt.u64.u16 %d0, %h0;\nshl.b64 %d0, %d0, 40;\n" USE("d0"),
+          ASSEMBLED },
+        { "ld.param.u8 %h0, [s+8];\nld.param.u64 %d1, [a];\ncvt.u64.u16 %d0, %h0;\n"
+          "add.s64 %d2, %d0, %d1;\n" USE("d2"),
+          "0+0w" },
+    };
+    CHECK(examples);
+}
+
+static void memory_gives_back_what_it_holds(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { LOAD_A "st.local.u64 [depot], %d0;\nld.local.u64 %d1, [depot];\n" USE("d1"), "0+0w" },
+        { LOAD_A "mov.u64 %d2, depot;\ncvta.local.u64 %d2, %d2;\nst.u64 [%d2], %d0;\n"
+                 "ld.u64 %d1, [%d2];\n" USE("d1"),
+          "0+0w" },
+        { LOAD_A "mov.b64 {%r0, %r1}, %d0;\nst.local.v2.u32 [depot], {%r0, %r1};\n"
+                 "ld.local.u64 %d1, [depot];\n" USE("d1"),
+          "0+0w" },
+        { LOAD_A "st.shared.u64 [tile], %d0;\nld.shared.u64 %d1, [tile+8];\n" USE("d1"), "0+0w" },
+        { LOAD_A
+          "cvta.shared.u64 %d2, %d3;\nst.u64 [%d2], %d0;\nld.shared.u64 %d1, [%r1];\n" USE("d1"),
+          "0+0w" },
+        { LOAD_A "atom.shared.exch.b64 %d1, [tile], %d0;\n" USE("d1"), "0+0w" },
+        { LOAD_A "ld.global.u64 %d1, [%d0];\n" USE("d1"), LOADED },
+        { LOAD_A "ld.global.v2.u32 {%r0, %r1}, [%d0];\nmov.b64 %d1, {%r0, %r1};\n" USE("d1"),
+          LOADED },
+        { LOAD_A "ld.global.u64 %d1, [%d0];\nmov.b64 {%r0, %r1}, %d1;\n"
+                 "mov.b64 %d2, {%r0, %r1};\n" USE("d2"),
+          LOADED },
+        { LOAD_A
+          "ld.global.u32 %r0, [%d0];\ncvt.u64.u32 %d1, %r0;\nshl.b64 %d1, %d1, 32;\n" USE("d1"),
+          LOADED },
+        { LOAD_A "atom.global.add.u64 %d1, [%d0], 1;\n" USE("d1"), LOADED },
+        { "ld.const.u64 %d1, [place];\n" USE("d1"), LOADED },
+        { LOAD_A
+          "cp.async.ca.shared.global [%r0], [%d0], 8;\nld.shared.u64 %d1, [tile];\n" USE("d1"),
+          LOADED },
+        { LOAD_A "ld.global.u64 %d1, [%d0];\nst.shared.u64 [tile], %d1;\n"
+                 "ld.shared.u64 %d2, [tile];\n" USE("d2"),
+          LOADED },
+        { LOAD_A
+          "ld.global.u32 %r0, [%d0];\nmul.wide.u32 %d1, %r0, 4;\nadd.s64 %d2, %d0, %d1;\n" USE(
+              "d2"),
+          "0+0rw" },
+        { LOAD_A "ld.global.u64 %d1, [%d0];\nshl.b64 %d1, %d1, 2;\n", "0+0r" },
+        { LOAD_A LOAD_B "ld.global.u64 %d2, [%d0];\nmad.lo.s64 %d3, %d2, 4, %d1;\n" USE("d3"),
+          "0+0r 1+0w" },
+        { LOAD_A LOAD_B
+          "ld.global.u64 %d2, [%d0];\nshl.b64 %d3, %d2, 2;\nadd.s64 %d3, %d3, %d1;\n" USE("d3"),
+          "0+0r 1+0w" },
+        { LOAD_A
+          "ld.global.u64 %d2, [%d0];\nshr.u64 %d3, %d2, 3;\nshl.b64 %d4, %d3, 3;\n" USE("d4"),
+          LOADED },
+        { LOAD_A LOAD_B "ld.global.f64 %d2, [%d0];\ncvt.rzi.s64.f64 %d3, %d2;\n"
+                        "add.s64 %d4, %d3, %d1;\n" USE("d4"),
+          "0+0r 1+0w" },
+    };
+    CHECK(examples);
+}
+
+static void functions_pass_addresses(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { LOAD_A "{\n.param .b64 p;\n.param .b64 q;\nst.param.b64 [p], %d0;\n"
+                 "call.uni (q), same, (p);\nld.param.b64 %d1, [q];\n}\n" USE("d1"),
+          "0+0w" },
+        { LOAD_A "{\n.param .b64 p;\nst.param.b64 [p+0], %d0;\ncall.uni writes, (p);\n}", "0+0w" },
+        { "{\n.param .b64 p;\n.param .b64 q;\n.param .b32 z;\ncall.uni (z), vprintf, (p, q);\n}",
+          "" },
+        { "{\n.param .b64 p;\n.param .b64 q;\ncall.uni (q), malloc, (p);\n}",
+          "it calls a function that has no body here" },
+        { "{\n.param .b64 p;\ncall.uni %d0, (p), proto;\n}", "it calls a function by its address" },
+        { "{\n.param .b64 p;\n.param .b64 q;\ncall.uni (q), same, (p, p);\n}",
+          "it passes other arguments than a function has" },
+    };
+    CHECK(examples);
+}
+
+static void what_nobody_knows_is_not_proven(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { USE("d0"), UNKNOWN },
+        { "mov.u64 %d0, 4096;\n" USE("d0"), UNKNOWN },
+        { "st.global.u32 [4096], 1;", UNKNOWN },
+        { "tex.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [t, {%r4, %r5}];", STRANGE },
+        { "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], "
+          "[%d0, {%r1}], [%r2];",
+          STRANGE },
+        { "multimem.red.add.u32 [%d0], %r0;", STRANGE },
+        { ".reg .b64 tile;\nmov.u64 %d0, 1;", "" },
+        { ".reg .b64 depot;\nmov.u64 %d0, depot;", "a name stands for several things" },
+        { "frobnicate.b64 %d0;",
+          "it has the instruction 'frobnicate.b64', which Braid does not know" },
+    };
+    CHECK(examples);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_instruction_has_its_acts),
+        cmocka_unit_test(addresses_go_through_arithmetic),
+        cmocka_unit_test(structs_have_offsets),
+        cmocka_unit_test(memory_gives_back_what_it_holds),
+        cmocka_unit_test(functions_pass_addresses),
+        cmocka_unit_test(what_nobody_knows_is_not_proven),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
