@@ -8,8 +8,8 @@
 
 #include "accesses/code_names.h"
 #include "accesses/sources.h"
-#include "backends/gpu/gpu_ptx_access.h"
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_access.h"
+#include "ptx/ptx_read.h"
 
 enum code_operation {
     CODE_NOTHING, // its results are no addresses

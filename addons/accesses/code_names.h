@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/gpu/gpu_ptx_words.h"
+#include "ptx/ptx_words.h"
 
 enum code_name_kind {
     CODE_NAME_CELL,      // a register

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "backends/gpu/gpu_ptx_access.h"
+#include "ptx/ptx_access.h"
 
 // A line of source is a number: its file's, then its own. Numbers of files begin with 1.
 enum { AUDIT_LINE_BITS = 19, AUDIT_NO_LINE = (1 << 26) - 1 };

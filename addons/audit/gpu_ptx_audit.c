@@ -11,9 +11,9 @@
 
 #include "audit/audit_kernel_table.h"
 #include "backends/gpu/gpu_edit.h"
-#include "backends/gpu/gpu_ptx_access.h"
-#include "backends/gpu/gpu_ptx_labels.h"
 #include "base/hash.h"
+#include "ptx/ptx_access.h"
+#include "ptx/ptx_labels.h"
 
 // A variable for the address of the table, and the function that looks into the table.
 extern const char braid_gpu_ptx_check_ptx[];
@@ -506,7 +506,7 @@ static void edit_head(struct auditor *auditor, const struct ptx_function *functi
     static const char table[] = ".param .u64 braid_audit";
     const struct ptx_word parameter = { table, sizeof(table) - 1 };
     struct text limit;
-    braid_ptx_add_parameters(&auditor->edits, function, parameter);
+    braid_gpu_edit_parameters(&auditor->edits, function, parameter);
     if (!function->body || !most_threads || has_limit(function))
         return;
     begin_text(&limit);

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 enum { GPU_AUDIT_PARAMETERS = 1 };
 

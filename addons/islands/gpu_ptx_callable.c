@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_ptx_leave.h"
 #include "islands/gpu_ptx_symbols.h"
+#include "ptx/ptx_leave.h"
 
 enum { PTX_NUM_BARRIERS = 16, PTX_NUM_SPECIALS = 12 }; // x, y and z of tid, ctaid, nctaid and ntid
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 // ---- variables and parameters: their names and how much room they take ----
 

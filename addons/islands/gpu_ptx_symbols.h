@@ -3,8 +3,8 @@
 #ifndef BRAID_ISLANDS_GPU_PTX_SYMBOLS_H
 #define BRAID_ISLANDS_GPU_PTX_SYMBOLS_H
 
-#include "backends/gpu/gpu_ptx_read.h"
-#include "backends/gpu/gpu_ptx_words.h"
+#include "ptx/ptx_read.h"
+#include "ptx/ptx_words.h"
 #include <stdint.h>
 
 // A function or variable of the module.

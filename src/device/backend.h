@@ -133,7 +133,7 @@ enum kernel_change {
     KERNEL_PREFETCHES = 1 << 6,   // gpu/gpu_ptx_prefetch.h; it waits first
 };
 
-struct ptx_reason; // gpu/gpu_ptx_read.h
+struct ptx_reason; // ptx/ptx_read.h
 
 // A change of kernels that somebody above the backend makes. Kernels that it loads from one module
 // share the variables of this module with each other, and with no other change.

@@ -239,7 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (num)
         memcpy(text, bytes + 1, num);
     text[num] = '\0';
-    braid_gpu_is_ptx(text);
+    braid_ptx_is_text(text);
     braid_ptx_find_file(text, 1);
     if (way % NUM_WAYS)
         change(text, ways[way % NUM_WAYS]);

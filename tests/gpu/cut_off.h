@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 #include "support/check.h"
 
 typedef char *text_changer(const char *text, struct ptx_reason *out_reason);

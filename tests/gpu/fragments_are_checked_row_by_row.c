@@ -8,7 +8,7 @@
 
 #include "audit/audit_kernel_table.h"
 #include "audit/gpu_ptx_audit.h"
-#include "backends/gpu/gpu_ptx_access.h"
+#include "ptx/ptx_access.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"
 

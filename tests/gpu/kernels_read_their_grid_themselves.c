@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx_grid.h"
-#include "backends/gpu/gpu_ptx_words.h"
 #include "gpu/cut_off.h"
+#include "ptx/ptx_words.h"
 #include "support/check.h"
 
 #define HEAD ".version 7.4\n.target sm_80\n"

@@ -453,8 +453,8 @@ static void text_that_must_stay_is_told(void **state)
     check_refused(PTX("sm_90", ENTRY("a", "barrier.cluster.arrive;")), "it uses clusters");
     check_refused(PTX("sm_90", ".entry a() .reqnctapercluster 2 { ret; }"), "it uses clusters");
     check_refused(PTX("texmode_unified", ENTRY("a", "")), "its target is not of the form sm_N");
-    assert_true(braid_gpu_is_ptx("  // PTX\n.version 7.0"));
-    assert_false(braid_gpu_is_ptx("\177ELF"));
+    assert_true(braid_ptx_is_text("  // PTX\n.version 7.0"));
+    assert_false(braid_ptx_is_text("\177ELF"));
 }
 
 int main(void)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "audit/gpu_ptx_audit.h"
-#include "backends/gpu/gpu_ptx_access.h"
 #include "gpu/cut_off.h"
+#include "ptx/ptx_access.h"
 #include "support/check.h"
 
 #define HEAD ".version 8.0\n.target sm_90, debug\n.address_size 64\n"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 #include "support/check.h"
 
 enum { PTX_OLDEST_TARGET = 75 }; // that it knows: texts for older ones are assembled for this

@@ -9,9 +9,10 @@ import sys
 
 # What each folder of src/ may include, besides itself and the public headers. A row of a folder below another, or of
 # a file, stands for itself alone: the folder above may not include it, unless it says so.
-PLAYER = {"base", "backends", "backends/players", "device", "device/backend", "tasks"}
+PLAYER = {"base", "ptx", "backends", "backends/players", "device", "device/backend", "tasks"}
 CORE = {
     "base": set(),
+    "ptx": {"base"},
     "graph": {"base"},
     "plan": {"base", "graph"},
     "plan/places": {"base", "graph", "plan"},
@@ -21,7 +22,7 @@ CORE = {
     "device": {"base", "device/backend"},
     "tasks": {"base", "graph", "plan", "device", "device/backend"},
     "verify": {"base", "graph", "plan", "plan/memory", "tasks"},
-    "backends": {"base", "device/backend"},
+    "backends": {"base", "ptx", "device/backend"},
     "backends/players": {"tasks"},
     "backends/cpu/walker": PLAYER,
     "backends/streams": PLAYER,
@@ -29,11 +30,11 @@ CORE = {
     "exec": {"base", "graph", "plan", "plan/places", "plan/memory", "verify", "device", "tasks"},
 }
 # Whole folders of src/ have one order, too: none includes a later one, whatever the rows say.
-FLOORS = ("base", "graph", "plan", "device", "tasks", "verify", "backends", "exec")
+FLOORS = ("base", "ptx", "graph", "plan", "device", "tasks", "verify", "backends", "exec")
 # The same of addons/. Nothing in src/ includes an add-on, and no add-on another.
 ADDONS = {
-    "accesses": {"base", "backends"},
-    "audit": {"base", "graph", "plan", "backends", "device", "device/backend", "exec", "tasks"},
+    "accesses": {"base", "ptx"},
+    "audit": {"base", "ptx", "graph", "plan", "backends", "device", "device/backend", "exec", "tasks"},
     "capture": {"base", "graph", "plan", "exec", "tasks"},
     "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},
     "report": {"base", "graph", "plan"},

@@ -45,3 +45,17 @@ void braid_gpu_edits_finish(struct gpu_edits *edits)
     braid_array_finish(&edits->items);
     *edits = (struct gpu_edits){ 0 };
 }
+
+void braid_gpu_edit_parameters(struct gpu_edits *edits, const struct ptx_function *function,
+                               struct ptx_word more)
+{
+    const char *inside = function->parameters;
+    const char *at = inside ? function->parameters_end : function->name_end;
+    if (!inside)
+        braid_gpu_edit(edits, at, at, "(");
+    else if (!braid_ptx_word_is(braid_ptx_next_word(&inside), ")"))
+        braid_gpu_edit(edits, at, at, ", ");
+    braid_gpu_edit_part(edits, at, at, more.at, more.length);
+    if (!function->parameters)
+        braid_gpu_edit(edits, at, at, ")\n");
+}

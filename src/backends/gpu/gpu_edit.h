@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/array.h"
+#include "ptx/ptx_read.h"
 
 struct gpu_edit {
     const char *from, *to; // in the old text
@@ -23,6 +24,10 @@ void braid_gpu_edit(struct gpu_edits *edits, const char *from, const char *to, c
 // The same with a part of a text.
 void braid_gpu_edit_part(struct gpu_edits *edits, const char *from, const char *to,
                          const char *with, size_t length);
+
+// Puts parameters behind those of an entry.
+void braid_gpu_edit_parameters(struct gpu_edits *edits, const struct ptx_function *function,
+                               struct ptx_word more);
 
 // The new text, for the caller to free; NULL: it failed.
 char *braid_gpu_apply_edits(const struct gpu_edits *edits, const char *text);

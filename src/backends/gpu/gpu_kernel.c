@@ -168,7 +168,7 @@ static braid_status find_and_load_text(const struct gpu_backend *gpu, const brai
                                        const struct gpu_code *code, struct gpu_module *module)
 {
     const char *text = code->image;
-    if (text && !braid_gpu_is_ptx(text))
+    if (text && !braid_ptx_is_text(text))
         return needed_changes(code) ? refuse_changes(kernel, code, "it is machine code") : BRAID_OK;
     braid_status status = text ? BRAID_OK : compile(gpu, kernel, code, true, module, &module->text);
     return status ? status
@@ -316,7 +316,7 @@ braid_status braid_gpu_find_text(struct gpu_backend *gpu, const struct gpu_kerne
     *out_text = *out_reason = NULL;
     if (kernel->code.function)
         *out_reason = "it is the program's own function";
-    else if (image && !braid_gpu_is_ptx(image))
+    else if (image && !braid_ptx_is_text(image))
         *out_reason = "it is machine code";
     if (*out_reason)
         return BRAID_OK;

@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 // The same text with the instruction at the start of every entry, for the caller to free. NULL: it
 // stays as it is. Then *out_reason says why, or is empty when memory ran out. It stays if the text

@@ -8,7 +8,7 @@
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_GRID_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_GRID_H
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 // The same text so changed, for the caller to free; NULL where it stays as it is. Then *out_reason
 // says why, or is empty when memory ran out. It stays where a function reads the grid. It also

@@ -8,7 +8,7 @@
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_NOTES_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_NOTES_H
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 enum { GPU_NOTE_PARAMETERS = 3 };
 

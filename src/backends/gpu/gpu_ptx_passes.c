@@ -8,11 +8,11 @@
 #include "backends/gpu/gpu_edit.h"
 #include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_grid.h"
-#include "backends/gpu/gpu_ptx_leave.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
-#include "backends/gpu/gpu_ptx_read.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "ptx/ptx_leave.h"
+#include "ptx/ptx_read.h"
 
 struct ptx_ends {
     // PTX of a kernel whose parameters stand behind the other's own. A comment is in the place of
@@ -85,7 +85,7 @@ static void put_before(struct gpu_edits *edits, const struct ptx_function *entry
 {
     const char *head = strstr(text, ".entry");
     const struct ptx_word before = between(head, "\n{", kernel_place);
-    braid_ptx_add_parameters(edits, entry, between(head, "(", ")"));
+    braid_gpu_edit_parameters(edits, entry, between(head, "(", ")"));
     if (entry->body)
         braid_gpu_edit_part(edits, entry->body, entry->body, before.at, before.length);
 }

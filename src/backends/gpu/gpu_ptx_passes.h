@@ -4,7 +4,7 @@
 #define BRAID_BACKENDS_GPU_GPU_PTX_PASSES_H
 
 #include "backends/gpu/gpu_backend.h"
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 // The last of its changes, for messages: "read its grid from memory".
 const char *braid_gpu_ptx_describe(const struct gpu_code *code);

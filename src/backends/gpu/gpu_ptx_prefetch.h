@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 // Block i fetches `share` bytes from `from` + i * share on, if i < num_blocks. Blocks count x
 // first, then y, then z. Both `from` and `share` are multiples of 16.

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 // The data that a kernel of the changed text writes; zeroed before.
 struct gpu_stamp {

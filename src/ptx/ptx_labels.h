@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The labels of a function by their names.
-#ifndef BRAID_BACKENDS_GPU_GPU_PTX_LABELS_H
-#define BRAID_BACKENDS_GPU_GPU_PTX_LABELS_H
+#ifndef BRAID_PTX_PTX_LABELS_H
+#define BRAID_PTX_PTX_LABELS_H
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 struct ptx_label {
     struct ptx_word name; // length 0: the place is free

@@ -2,16 +2,16 @@
 // PTX as functions of statements, and the effects of their instructions.
 //
 // Nothing is copied: all words point into the text, and a pass over it is a list of edits
-// (gpu_edit.h). A text with an instruction that is not in the table is refused, since the effect of
-// a change is unknown.
-#ifndef BRAID_BACKENDS_GPU_GPU_PTX_READ_H
-#define BRAID_BACKENDS_GPU_GPU_PTX_READ_H
+// (backends/gpu/gpu_edit.h). A text with an instruction that is not in the table is refused, since
+// the effect of a change is unknown.
+#ifndef BRAID_PTX_PTX_READ_H
+#define BRAID_PTX_PTX_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backends/gpu/gpu_ptx_words.h"
 #include "base/array.h"
+#include "ptx/ptx_words.h"
 
 // Why a text stays as it is.
 struct ptx_reason {
@@ -106,11 +106,6 @@ struct ptx_word braid_ptx_type_of(const struct ptx *ptx, const struct ptx_functi
 
 // The effects of an instruction; false: it is in no table.
 bool braid_ptx_facts_of(struct ptx_word instruction, unsigned *out_facts);
-
-struct gpu_edits;
-// Parameters behind those of an entry.
-void braid_ptx_add_parameters(struct gpu_edits *edits, const struct ptx_function *function,
-                              struct ptx_word more);
 
 // 7.8 of .version as 708; 90 of .target sm_90a. Absurd ones are cut down.
 int braid_ptx_version(const struct ptx *ptx);

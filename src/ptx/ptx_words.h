@@ -45,6 +45,6 @@ static inline bool ptx_same_word(struct ptx_word a, struct ptx_word b)
 }
 
 // Whether an image is PTX text.
-bool braid_gpu_is_ptx(const char *image);
+bool braid_ptx_is_text(const char *image);
 
 #endif

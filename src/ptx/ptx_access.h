@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accesses of an instruction of PTX to global memory.
-#ifndef BRAID_BACKENDS_GPU_GPU_PTX_ACCESS_H
-#define BRAID_BACKENDS_GPU_GPU_PTX_ACCESS_H
+#ifndef BRAID_PTX_PTX_ACCESS_H
+#define BRAID_PTX_PTX_ACCESS_H
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 // An update reads and writes atomically.
 enum ptx_act { PTX_READS, PTX_WRITES, PTX_UPDATES, PTX_NUM_ACTS };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether threads of a kernel end while others of its block still meet.
-#ifndef BRAID_BACKENDS_GPU_GPU_PTX_LEAVE_H
-#define BRAID_BACKENDS_GPU_GPU_PTX_LEAVE_H
+#ifndef BRAID_PTX_PTX_LEAVE_H
+#define BRAID_PTX_PTX_LEAVE_H
 
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 enum ptx_leaving { PTX_STAYS, PTX_LEAVES, PTX_LEAVING_NO_MEMORY };
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX as functions of statements, and the effects of their instructions.
-#include "backends/gpu/gpu_ptx_read.h"
+#include "ptx/ptx_read.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "backends/gpu/gpu_edit.h"
 
 // ---- the instructions, and their effects beside their arithmetic ----
 
@@ -423,22 +421,6 @@ int braid_ptx_version(const struct ptx *ptx)
 int braid_ptx_target(const struct ptx *ptx)
 {
     return braid_ptx_target_number(ptx->target);
-}
-
-// ---- for passes ----
-
-void braid_ptx_add_parameters(struct gpu_edits *edits, const struct ptx_function *function,
-                              struct ptx_word more)
-{
-    const char *inside = function->parameters;
-    const char *at = inside ? function->parameters_end : function->name_end;
-    if (!inside)
-        braid_gpu_edit(edits, at, at, "(");
-    else if (!braid_ptx_word_is(braid_ptx_next_word(&inside), ")"))
-        braid_gpu_edit(edits, at, at, ", ");
-    braid_gpu_edit_part(edits, at, at, more.at, more.length);
-    if (!function->parameters)
-        braid_gpu_edit(edits, at, at, ")\n");
 }
 
 // ---- registers ----

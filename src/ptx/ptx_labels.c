@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The labels of a function by their names.
-#include "backends/gpu/gpu_ptx_labels.h"
+#include "ptx/ptx_labels.h"
 
 #include <stdlib.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether threads of a kernel end while others of its block still meet.
-#include "backends/gpu/gpu_ptx_leave.h"
+#include "ptx/ptx_leave.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "backends/gpu/gpu_ptx_labels.h"
-#include "backends/gpu/gpu_ptx_read.h"
 #include "base/array.h"
+#include "ptx/ptx_labels.h"
+#include "ptx/ptx_read.h"
 
 struct ptx_parting {
     bool *differs;   // by statement: its guard, or where it branches to, differs

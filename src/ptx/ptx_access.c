@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accesses of an instruction of PTX to global memory.
-#include "backends/gpu/gpu_ptx_access.h"
+#include "ptx/ptx_access.h"
 
 #include <ctype.h>
 #include <string.h>

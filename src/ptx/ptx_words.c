@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX as words, without comments.
-#include "backends/gpu/gpu_ptx_words.h"
+#include "ptx/ptx_words.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -82,7 +82,7 @@ uint32_t braid_ptx_read_number(struct ptx_word word, size_t at, int base)
     return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 }
 
-bool braid_gpu_is_ptx(const char *image)
+bool braid_ptx_is_text(const char *image)
 {
     return braid_ptx_word_is(braid_ptx_next_word(&image), ".version");
 }
