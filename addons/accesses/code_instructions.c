@@ -314,8 +314,9 @@ static void read_operands(struct operands_reader *reader, struct code_instructio
          word = braid_ptx_next_word(&at)) {
         const char c = *word.at;
         const bool is_sign = word.length == 1;
-        depth += is_sign && strchr("[{(", c) ? 1 : is_sign && strchr("]})", c) ? -1 : 0;
-        if (is_sign && strchr("[]", c))
+        depth += is_sign && (c == '[' || c == '{' || c == '(');
+        depth -= is_sign && (c == ']' || c == '}' || c == ')');
+        if (is_sign && (c == '[' || c == ']'))
             is_address = c == '[';
         reader->operand.is_vector = reader->operand.is_vector || (is_sign && c == '{');
         if (depth == 0 && is_sign && (c == ',' || c == ';'))

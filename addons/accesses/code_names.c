@@ -3,15 +3,31 @@
 #include "accesses/code_names.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
-#include "base/hash.h"
 
 enum { FEWEST_SLOTS = 64 };
 
+// Names of C++ are long, and begin or end alike: eight bytes at a time.
+static size_t hash_of(struct ptx_word word)
+{
+    uint64_t hash = word.length, part;
+    size_t at = 0;
+    for (; at + sizeof(part) <= word.length; at += sizeof(part)) {
+        memcpy(&part, word.at + at, sizeof(part));
+        hash = (hash ^ part) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    part = 0;
+    memcpy(&part, word.at + at, word.length - at);
+    hash = (hash ^ part) * UINT64_C(0x9e3779b97f4a7c15);
+    return (size_t)(hash ^ hash >> 32);
+}
+
 static struct code_name *find_slot(const struct code_names *names, struct ptx_word word)
 {
-    size_t at = hash_bytes(word.at, word.length) & (names->num_slots - 1);
+    size_t at = hash_of(word) & (names->num_slots - 1);
     while (names->slots[at].word.length && !ptx_same_word(names->slots[at].word, word))
         at = (at + 1) & (names->num_slots - 1);
     return &names->slots[at];

@@ -234,8 +234,9 @@ static void change_one(struct source_sets *sets, enum source_change change, uint
 
 static struct source_memo *find_memo(const struct source_sets *sets, const struct source_memo *memo)
 {
-    const uint32_t key[] = { memo->a, memo->b, memo->change };
-    size_t at = hash_bytes(key, sizeof(key)) & (sets->room_memos - 1);
+    const uint64_t key = ((uint64_t)memo->a << 32 | memo->b) + memo->change;
+    const uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15); // Fibonacci's
+    size_t at = (size_t)(hash ^ hash >> 32) & (sets->room_memos - 1);
     for (;; at = (at + 1) & (sets->room_memos - 1)) {
         struct source_memo *slot = &sets->memos[at];
         if (!slot->result ||

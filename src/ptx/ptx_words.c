@@ -46,6 +46,17 @@ static bool in_word(char c)
     return belongs[(unsigned char)c];
 }
 
+static const char *skip_word(const char *text)
+{
+    for (;;) {
+        while (in_word(*text))
+            text++;
+        if (text[0] != ':' || text[1] != ':')
+            return text;
+        text += 2;
+    }
+}
+
 struct ptx_word braid_ptx_next_word(const char **text)
 {
     struct ptx_word word = { .at = skip_space(*text) };
@@ -54,8 +65,7 @@ struct ptx_word braid_ptx_next_word(const char **text)
         end += 1 + strcspn(end + 1, "\"");
         end += *end == '"';
     } else if (in_word(*end)) {
-        while (in_word(*end) || (end[0] == ':' && end[1] == ':'))
-            end += *end == ':' ? 2 : 1;
+        end = skip_word(end);
     } else if (*end) {
         end++;
     }
