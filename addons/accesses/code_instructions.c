@@ -199,10 +199,12 @@ struct operands_reader {
 
 static void put_value(struct operands_reader *reader, struct code_value value)
 {
-    if (braid_array_put(&reader->function->values, &value, sizeof(value)))
-        reader->operand.num++;
-    else
-        reader->failed = true;
+    struct code_value *slot = braid_array_append(&reader->function->values, 1, sizeof(*slot));
+    reader->failed = reader->failed || !slot;
+    if (!slot)
+        return;
+    *slot = value;
+    reader->operand.num++;
 }
 
 static struct code_value constant(struct operands_reader *reader, enum source_kind kind,
@@ -295,9 +297,14 @@ static void begin_operand(struct operands_reader *reader)
 
 static void end_operand(struct operands_reader *reader, struct code_instruction *instruction)
 {
-    if (!braid_array_put(&reader->function->operands, &reader->operand, sizeof(reader->operand)))
-        reader->failed = true;
-    else if (instruction->num_operands < UINT8_MAX)
+    struct code_operand *slot = braid_array_append(&reader->function->operands, 1, sizeof(*slot));
+    reader->failed = reader->failed || !slot;
+    if (!slot)
+        return;
+    *slot = reader->operand;
+    if (instruction->num_operands == UINT8_MAX)
+        reader->why = "it has too many operands";
+    else
         instruction->num_operands++;
     begin_operand(reader);
 }

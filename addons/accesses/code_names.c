@@ -10,7 +10,7 @@
 enum { FEWEST_SLOTS = 64 };
 
 // Names of C++ are long, and begin or end alike: eight bytes at a time.
-static size_t hash_of(struct ptx_word word)
+static uint32_t hash_of(struct ptx_word word)
 {
     uint64_t hash = word.length, part;
     size_t at = 0;
@@ -22,20 +22,22 @@ static size_t hash_of(struct ptx_word word)
     part = 0;
     memcpy(&part, word.at + at, word.length - at);
     hash = (hash ^ part) * UINT64_C(0x9e3779b97f4a7c15);
-    return (size_t)(hash ^ hash >> 32);
+    return (uint32_t)(hash ^ hash >> 32);
 }
 
-static struct code_name *find_slot(const struct code_names *names, struct ptx_word word)
+static struct code_name *find_slot(const struct code_names *names, struct ptx_word word,
+                                   uint32_t hash)
 {
-    size_t at = hash_of(word) & (names->num_slots - 1);
-    while (names->slots[at].word.length && !ptx_same_word(names->slots[at].word, word))
+    size_t at = hash & (names->num_slots - 1);
+    while (names->slots[at].word.length &&
+           !(names->slots[at].hash == hash && ptx_same_word(names->slots[at].word, word)))
         at = (at + 1) & (names->num_slots - 1);
     return &names->slots[at];
 }
 
 struct code_name *braid_code_names_find(const struct code_names *names, struct ptx_word word)
 {
-    struct code_name *slot = names->num_slots ? find_slot(names, word) : NULL;
+    struct code_name *slot = names->num_slots ? find_slot(names, word, hash_of(word)) : NULL;
     return slot && slot->word.length ? slot : NULL;
 }
 
@@ -51,7 +53,7 @@ static bool grow(struct code_names *names)
         return false;
     for (size_t i = 0; i < names->num_slots; i++) {
         if (names->slots[i].word.length)
-            *find_slot(&grown, names->slots[i].word) = names->slots[i];
+            *find_slot(&grown, names->slots[i].word, names->slots[i].hash) = names->slots[i];
     }
     free(names->slots);
     *names = grown;
@@ -63,9 +65,10 @@ struct code_name *braid_code_names_put(struct code_names *names, struct ptx_word
 {
     if (!grow(names))
         return NULL;
-    struct code_name *slot = find_slot(names, word);
+    const uint32_t hash = hash_of(word);
+    struct code_name *slot = find_slot(names, word, hash);
     if (!slot->word.length) {
-        *slot = (struct code_name){ .word = word, .kind = kind, .index = index };
+        *slot = (struct code_name){ .word = word, .kind = kind, .index = index, .hash = hash };
         names->num++;
     } else if (slot->kind != kind) {
         slot->kind = CODE_NAME_MIXED;

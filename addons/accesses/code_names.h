@@ -24,6 +24,7 @@ struct code_name {
     struct ptx_word word; // length 0: the slot is free
     enum code_name_kind kind;
     uint32_t index; // names of one kind are counted
+    uint32_t hash;
 };
 
 // Zero-initialised is empty.
