@@ -35,7 +35,7 @@ struct kernel_accesses {
     const char *at;          // the instruction that is why
 };
 
-// braid_code_line tells the lines of instructions. False: memory ran out.
+// braid_ptx_line tells the lines of instructions. False: memory ran out.
 bool braid_accesses_find(struct kernel_code *code, uint32_t entry,
                          struct kernel_accesses *out_accesses);
 void braid_accesses_finish(struct kernel_accesses *accesses);

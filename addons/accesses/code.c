@@ -119,14 +119,6 @@ uint32_t braid_code_find_entry(const struct kernel_code *code, const char *name)
     return CODE_NONE;
 }
 
-uint32_t braid_code_line(const struct kernel_code *code, const char *at)
-{
-    uint32_t line = 1;
-    for (const char *text = code->ptx.text; text < at; text++)
-        line += *text == '\n';
-    return line;
-}
-
 // ---- declarations of a function ----
 
 // Bytes of .b8 name[56] and of .u64 name.

@@ -97,9 +97,6 @@ bool braid_code_read_function(struct kernel_code *code, uint32_t function);
 // The entry of the name; CODE_NONE: there is none.
 uint32_t braid_code_find_entry(const struct kernel_code *code, const char *name);
 
-// The number of the line, from 1.
-uint32_t braid_code_line(const struct kernel_code *code, const char *at);
-
 // code_instructions.c: reads the instructions behind the declarations. False: memory ran out.
 bool braid_code_read_instructions(struct kernel_code *code, struct code_function *function);
 // 32 for f16x2 and 64 for u64, without a point; 0: it is no type.

@@ -122,11 +122,18 @@ void braid_ptx_refuse(struct ptx_reason *reason, const char *format, ...)
     va_end(arguments);
 }
 
+static void refuse_at(struct reader *reader, const char *reason, const char *at)
+{
+    if (!reader->failed) {
+        braid_ptx_refuse(reader->reason, "%s", reason);
+        reader->reason->at = at;
+    }
+    reader->failed = true;
+}
+
 static void refuse(struct reader *reader, const char *reason)
 {
-    if (!reader->failed)
-        braid_ptx_refuse(reader->reason, "%s", reason);
-    reader->failed = true;
+    refuse_at(reader, reason, reader->at);
 }
 
 static struct ptx_word next(struct reader *reader)
@@ -146,13 +153,14 @@ static struct ptx_word peek(const struct reader *reader)
 // operands.
 static unsigned skip_statement(struct reader *reader)
 {
+    const char *begin = reader->at;
     unsigned facts = 0;
     int depth = 0;
     for (;;) {
         struct ptx_word word = next(reader);
         depth += braid_ptx_word_is(word, "{") - braid_ptx_word_is(word, "}");
         if (word.length == 0 || depth < 0)
-            refuse(reader, "a statement of it has no semicolon");
+            refuse_at(reader, "a statement of it has no semicolon", begin);
         if (reader->failed || (depth == 0 && braid_ptx_word_is(word, ";")))
             break;
         if (braid_ptx_word_begins(word, "%cluster") || braid_ptx_word_begins(word, "%ncluster"))
@@ -185,6 +193,7 @@ static void read_instruction(struct reader *reader, struct ptx_statement *statem
     if (!reader->failed && !braid_ptx_facts_of(statement->word, &statement->facts)) {
         int length = statement->word.length < 60 ? (int)statement->word.length : 60;
         reader->failed = reader->reason->is_unknown = true;
+        reader->reason->at = statement->word.at;
         braid_ptx_refuse(reader->reason, "it has the instruction '%.*s', which Braid does not know",
                          length, statement->word.at);
     }
@@ -393,6 +402,16 @@ void braid_ptx_finish(struct ptx *ptx)
 }
 
 // ---- numbers ----
+
+uint32_t braid_ptx_line(const char *text, const char *at)
+{
+    uint32_t line = 1;
+    while (text < at && (text = memchr(text, '\n', (size_t)(at - text)))) {
+        line++;
+        text++;
+    }
+    return line;
+}
 
 static int read_number(struct ptx_word word, size_t at, uint32_t most)
 {

@@ -17,6 +17,7 @@
 struct ptx_reason {
     char text[160];  // "": memory ran out
     bool is_unknown; // it has an instruction that the reader does not know
+    const char *at;  // where in the text; NULL: it is no fault of one place
 };
 
 // The effects of a statement, a function or a module.
@@ -106,6 +107,9 @@ struct ptx_word braid_ptx_type_of(const struct ptx *ptx, const struct ptx_functi
 
 // The effects of an instruction; false: it is in no table.
 bool braid_ptx_facts_of(struct ptx_word instruction, unsigned *out_facts);
+
+// The number of the line at a place of a text, from 1.
+uint32_t braid_ptx_line(const char *text, const char *at);
 
 // 7.8 of .version as 708; 90 of .target sm_90a. Absurd ones are cut down.
 int braid_ptx_version(const struct ptx *ptx);
