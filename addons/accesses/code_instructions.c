@@ -309,18 +309,33 @@ static void end_operand(struct operands_reader *reader, struct code_instruction 
     begin_operand(reader);
 }
 
+static bool is_value(struct ptx_word word)
+{
+    return braid_ptx_is_name(word) || braid_ptx_is_number(word);
+}
+
+// Whether a word may stand behind another: where a semicolon is missing, names stand side by side.
+static bool may_follow(struct ptx_word word, bool is_behind_value)
+{
+    if (is_value(word))
+        return !is_behind_value;
+    return word.length == 1 && strchr("[]{}(),;+-|!", *word.at);
+}
+
 // Commas part operands, but not within brackets.
 static void read_operands(struct operands_reader *reader, struct code_instruction *instruction)
 {
     const struct ptx_statement *statement = instruction->statement;
     const char *at = statement->word.at + statement->word.length;
     int depth = 0;
-    bool is_address = false, is_negative = false;
+    bool is_address = false, is_negative = false, is_behind_value = false;
     begin_operand(reader);
     for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < statement->end;
          word = braid_ptx_next_word(&at)) {
         const char c = *word.at;
         const bool is_sign = word.length == 1;
+        if (!may_follow(word, is_behind_value))
+            reader->why = "its operands are not understood";
         depth += is_sign && (c == '[' || c == '{' || c == '(');
         depth -= is_sign && (c == ']' || c == '}' || c == ')');
         if (is_sign && (c == '[' || c == ']'))
@@ -333,6 +348,7 @@ static void read_operands(struct operands_reader *reader, struct code_instructio
         else if (braid_ptx_is_name(word))
             put_value(reader, find_value(reader, word));
         is_negative = is_sign && c == '-';
+        is_behind_value = is_value(word);
     }
 }
 

@@ -263,6 +263,9 @@ static void what_nobody_knows_is_not_proven(void **state)
         { "multimem.red.add.u32 [%d0], %r0;", STRANGE },
         { ".reg .b64 tile;\nmov.u64 %d0, 1;", "" },
         { ".reg .b64 depot;\nmov.u64 %d0, depot;", "a name stands for several things" },
+        { LOAD_A "st.global.u32 [%d0], %r0\nst.global.u32 [%d1], %r0;",
+          "its operands are not understood" },
+        { LOAD_A "st.global.u32 [%d0*2], %r0;", "its operands are not understood" },
         { "frobnicate.b64 %d0;",
           "it has the instruction 'frobnicate.b64', which Braid does not know" },
     };
