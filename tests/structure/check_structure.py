@@ -45,7 +45,9 @@ ADDONS = {
 MAY_INCLUDE = {**CORE, **ADDONS}
 # They need nothing of the library, and are built into both.
 SHARED_WITH_TOOLS = ("base/array.h", "base/big_memory.h", "base/hash.h", "base/spread.h", "base/store.h",
-                     "base/text.h", "base/whole_file.h")
+                     "base/text.h", "base/whole_file.h", "accesses/accesses.h", "ptx/ptx_words.h",
+                     "backends/gpu/gpu_ptx_early.h", "backends/gpu/gpu_ptx_prefetch.h", "islands/gpu_ptx_callable.h",
+                     "islands/gpu_ptx_symbols.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)
 PLAIN_GETENV = re.compile(r"\bgetenv\b")

@@ -225,6 +225,7 @@ def bad_command_lines_are_told():
             (["run", "-", "--time-scale", "1e13"], "greater than 0, up to 1e12"),
             (["simulate", "-", "--faster", "a=1e13"], "greater than 0, up to 1e12"),
             (["diff", "a", "b", "--limit", "1e7"], "from 0 to 1e6"),
+            (["kernel"], "which file? braid kernel FILE.ptx"), (["kernel", "a", "b"], "one file"),
             (["devices", "x"], "takes no 'x'")]:
         result = braid(*arguments, text="digraph { a -> b }")
         assert result.status == 2, f"{arguments}: status {result.status} {result.err}"

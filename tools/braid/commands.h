@@ -12,6 +12,7 @@ enum exit_status command_report(int argc, char **argv);
 enum exit_status command_simulate(int argc, char **argv);
 enum exit_status command_diff(int argc, char **argv);
 enum exit_status command_replay(int argc, char **argv);
+enum exit_status command_kernel(int argc, char **argv);
 enum exit_status command_devices(int argc, char **argv);
 
 #endif

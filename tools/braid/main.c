@@ -20,6 +20,7 @@ static const char help[] =
     "  braid simulate FILE.dot   what a frame takes on other numbers of lanes\n"
     "  braid replay FILE         run a captured frame node by node; name the first that differs\n"
     "  braid diff OLD NEW        compare two plans or runs in JSON; fail where a frame grew\n"
+    "  braid kernel FILE.ptx     list what its kernels read and write, and what is not proven\n"
     "  braid devices             list the backends and their devices\n"
     "  braid version             print the version\n"
     "  braid help [TOPIC]        print this text; TOPIC: a command, files, pictures or status\n"
@@ -33,7 +34,7 @@ static const struct {
 } commands[] = {
     { "plan", command_plan },     { "run", command_run },           { "tune", command_tune },
     { "report", command_report }, { "simulate", command_simulate }, { "diff", command_diff },
-    { "replay", command_replay }, { "devices", command_devices },
+    { "replay", command_replay }, { "kernel", command_kernel },     { "devices", command_devices },
 };
 
 // Prints what a command says to --help.

@@ -4,7 +4,7 @@ _braid() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate replay diff devices version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate replay diff kernel devices version help" -- "$word")
         return
     fi
     case $before in
@@ -24,16 +24,19 @@ _braid() {
     simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --most --ranks --pattern --network --workers --hosts --svg --json --help" ;;
     replay) options="--device --against --audit --kernels --lanes --iterations --tolerance --type --help" ;;
     diff) options="--limit --help" ;;
+    kernel) options="--json --help" ;;
     devices) options="--json --help" ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
     elif [ "$command" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate replay diff devices files pictures status" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate replay diff kernel devices files pictures status" -- "$word")
     elif [ "$command" = replay ]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
     elif [ "$command" = diff ]; then
         mapfile -t COMPREPLY < <(compgen -f -X '!*.json' -- "$word"; compgen -d -S / -- "$word")
+    elif [ "$command" = kernel ]; then
+        mapfile -t COMPREPLY < <(compgen -f -X '!*.ptx' -- "$word"; compgen -d -S / -- "$word")
     elif [ "$command" = plan ] || [ "$command" = run ] || [ "$command" = report ] ||
         [ "$command" = tune ] || [ "$command" = simulate ]; then
         mapfile -t COMPREPLY < <(compgen -f -X '!*.@(dot|gv)' -- "$word"; compgen -d -S / -- "$word")
