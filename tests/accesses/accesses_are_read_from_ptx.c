@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each way of an address from a parameter to an instruction that touches memory, and each reason
 // why nobody can know where it goes.
-//
-// An access reads as PARAMETER+OFFSET and its acts: r, w, and a for one that is atomic.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "accesses/accesses.h"
+#include "accesses/found.h"
 #include "support/check.h"
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -30,34 +27,9 @@
 static const char *find(const char *body)
 {
     static char found[512];
-    char text[4096], *to = found;
-    struct kernel_code code;
-    struct ptx_reason reason;
-    struct kernel_accesses accesses;
+    char text[4096];
     snprintf(text, sizeof(text), "%s%s\nret;\n}\n", ENTRY, body);
-    if (!braid_code_read(text, &code, &reason)) {
-        snprintf(found, sizeof(found), "%s", reason.text);
-        return found;
-    }
-    assert_true(braid_accesses_find(&code, braid_code_find_entry(&code, "k"), &accesses));
-    const struct kernel_access *items = accesses.items.items;
-    *to = '\0';
-    for (size_t i = 0; i < accesses.items.num; i++) {
-        to += sprintf(to, "%s%u+", to == found ? "" : " ", items[i].parameter);
-        to += items[i].offset == ACCESSES_ANYWHERE ? sprintf(to, "?")
-                                                   : sprintf(to, "%u", items[i].offset);
-        to += sprintf(to, "%s%s%s", items[i].acts & ACCESSES_READS ? "r" : "",
-                      items[i].acts & ACCESSES_WRITES ? "w" : "",
-                      items[i].acts & ACCESSES_UPDATES ? "a" : "");
-    }
-    if (accesses.of_variables)
-        to += sprintf(to, "%svariables %s%s", to == found ? "" : " ",
-                      accesses.of_variables & ACCESSES_READS ? "r" : "",
-                      accesses.of_variables & ACCESSES_WRITES ? "w" : "");
-    if (accesses.why)
-        snprintf(found, sizeof(found), "%s", accesses.why);
-    braid_accesses_finish(&accesses);
-    braid_code_finish(&code);
+    found_write_text(text, "k", found, sizeof(found));
     return found;
 }
 
@@ -272,6 +244,26 @@ static void what_nobody_knows_is_not_proven(void **state)
     CHECK(examples);
 }
 
+static void texts_that_end_early_prove_nothing(void **state)
+{
+    (void)state;
+    static const char whole[] = ENTRY LOAD_A "@%p1 " USE("d0") "ret;\n}";
+    char text[sizeof(whole)];
+    for (size_t length = 0; length < sizeof(whole) - 1; length++) {
+        struct kernel_code code;
+        struct ptx_reason reason;
+        memcpy(text, whole, length);
+        text[length] = '\0';
+        if (braid_code_read(text, &code, &reason)) {
+            assert_true(braid_code_find_entry(&code, "k") == CODE_NONE);
+            braid_code_finish(&code);
+        } else {
+            assert_true(reason.text[0]);
+            assert_true(reason.at >= text && reason.at <= text + length);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +273,7 @@ int main(void)
         cmocka_unit_test(memory_gives_back_what_it_holds),
         cmocka_unit_test(functions_pass_addresses),
         cmocka_unit_test(what_nobody_knows_is_not_proven),
+        cmocka_unit_test(texts_that_end_early_prove_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
