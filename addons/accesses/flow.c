@@ -209,13 +209,15 @@ static uint32_t read_parameter(const struct place *place, uint32_t item, uint32_
 {
     const uint32_t bytes = place->instruction->bytes;
     struct source_sets *sets = sets_of(place);
-    if (offset == SOURCE_ANYWHERE || bytes == 0)
+    if (bytes == 0)
+        return braid_sources_one(sets, source_make(SOURCE_WORD, item, SOURCE_ANYWHERE));
+    if (bytes < WHOLE / 2)
+        return braid_sources_one(sets, source_make(SOURCE_BYTES, item, offset & ~3u));
+    if (offset == SOURCE_ANYWHERE)
         return braid_sources_one(
-            sets,
-            source_make(bytes && bytes < WHOLE ? SOURCE_HALF : SOURCE_WORD, item, SOURCE_ANYWHERE));
+            sets, source_make(bytes < WHOLE ? SOURCE_HALF : SOURCE_WORD, item, SOURCE_ANYWHERE));
     if (bytes < WHOLE)
-        return braid_sources_one(
-            sets, source_make(bytes < 4 ? SOURCE_BYTES : SOURCE_HALF, item, offset & ~3u));
+        return braid_sources_one(sets, source_make(SOURCE_HALF, item, offset));
     uint32_t set = 0;
     for (uint32_t i = 0; i < bytes; i += WHOLE)
         set = join(place, set, braid_sources_one(sets, source_make(SOURCE_WORD, item, offset + i)));

@@ -107,6 +107,9 @@ static void addresses_go_through_arithmetic(void **state)
         { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %d0, %r1;\n"
           "shl.b64 %d1, %d0, 32;\nmov.b64 {%r2, %r3}, %d1;\nmov.b64 %d2, {%r0, %r3};\n" USE("d2"),
           "2+8w" },
+        { "ld.param.u32 %r0, [s+10];\nld.param.u32 %r1, [s+14];\nmov.b64 %d0, {%r0, %r1};\n" USE(
+              "d0"),
+          "2+10w" },
         { LOAD_A LOAD_B "slct.b64.s32 %d2, %d0, %d1, %r0;\n" USE("d2"), "0+0w 1+0w" },
         { LOAD_A "shr.u64 %d1, %d0, 4;\nshl.b64 %d2, %d1, 4;\n" USE("d2"), "0+0w" },
         { LOAD_A "shfl.sync.idx.b32 %r0|%p0, %r1, 0, 31, -1;\n" USE("d0"), "0+0w" },
