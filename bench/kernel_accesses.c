@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accesses/accesses.h"
+#include "accesses/kernel_accesses.h"
 #include "base/clock.h"
 
 enum { NUM_ROUNDS = 9, NUM_KERNELS = 200, NUM_STEPS = 100 };
@@ -71,11 +71,11 @@ static bool find_all(struct kernel_code *code, struct counts *counts)
         const struct ptx_function *function = code->functions[i].ptx;
         if (!function->is_entry || !function->body)
             continue;
-        if (!braid_accesses_find(code, i, &accesses))
+        if (!braid_kernel_accesses_find(code, i, &accesses))
             return false;
         counts->num_entries++;
         counts->num_proven += !accesses.why;
-        braid_accesses_finish(&accesses);
+        braid_kernel_accesses_finish(&accesses);
     }
     return true;
 }

@@ -121,17 +121,19 @@ uint32_t braid_code_find_entry(const struct kernel_code *code, const char *name)
 
 // ---- declarations of a function ----
 
-// Bytes of .b8 name[56] and of .u64 name.
+// Bytes of .b8 name[56] and of .u64 name. Behind .ptr stands the alignment of its target.
 static bool read_parameter(struct code_function *function, const char *at, const char *end,
                            bool is_entry, struct array *list)
 {
     struct code_parameter parameter = { .bytes = 1, .cell = CODE_NONE };
     uint32_t elements = 1;
-    bool is_aligned = false, is_register = false;
+    bool is_aligned = false, is_register = false, is_of_target = false;
     for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < end;
          word = braid_ptx_next_word(&at)) {
         if (braid_ptx_is_number(word)) {
-            elements *= is_aligned ? 1 : braid_ptx_read_number(word, 0, 0);
+            const uint32_t number = braid_ptx_read_number(word, 0, 0);
+            elements *= is_aligned ? 1 : number;
+            parameter.align = is_aligned && !is_of_target ? number : parameter.align;
             is_aligned = false;
         } else if (braid_ptx_is_name(word)) {
             parameter.name = word;
@@ -139,6 +141,7 @@ static bool read_parameter(struct code_function *function, const char *at, const
             static const char align[] = ".align"; // also at the end of .ptr.global.align
             const size_t length = sizeof(align) - 1;
             is_register = is_register || braid_ptx_word_is(word, ".reg");
+            is_of_target = is_of_target || braid_ptx_word_begins(word, ".ptr");
             is_aligned =
                 word.length >= length && memcmp(word.at + word.length - length, align, length) == 0;
             uint32_t bits = braid_code_bits_of((struct ptx_word){ word.at + 1, word.length - 1 });
@@ -147,6 +150,7 @@ static bool read_parameter(struct code_function *function, const char *at, const
     }
     if (!parameter.name.length)
         return true;
+    parameter.align = parameter.align ? parameter.align : parameter.bytes;
     parameter.bytes *= elements;
     parameter.cell = is_entry ? CODE_NONE : function->num_cells;
     const enum code_name_kind kind = is_entry      ? CODE_NAME_PARAMETER

@@ -65,7 +65,7 @@ struct code_instruction {
 
 struct code_parameter {
     struct ptx_word name;
-    uint32_t bytes, cell;
+    uint32_t bytes, align, cell;
 };
 
 struct code_function {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The accesses of a kernel, from the sources of the addresses in its code.
-#include "accesses/accesses.h"
+#include "accesses/kernel_accesses.h"
 
 #include <stdlib.h>
 
@@ -128,8 +128,8 @@ static bool take_all(struct kernel_accesses *accesses, const struct flow *flow)
     return !flow->code->sets.failed;
 }
 
-bool braid_accesses_find(struct kernel_code *code, uint32_t entry,
-                         struct kernel_accesses *out_accesses)
+bool braid_kernel_accesses_find(struct kernel_code *code, uint32_t entry,
+                                struct kernel_accesses *out_accesses)
 {
     struct flow flow;
     *out_accesses = (struct kernel_accesses){ 0 };
@@ -138,11 +138,11 @@ bool braid_accesses_find(struct kernel_code *code, uint32_t entry,
     bool is_done = take_all(out_accesses, &flow);
     braid_flow_finish(&flow);
     if (!is_done)
-        braid_accesses_finish(out_accesses);
+        braid_kernel_accesses_finish(out_accesses);
     return is_done;
 }
 
-void braid_accesses_finish(struct kernel_accesses *accesses)
+void braid_kernel_accesses_finish(struct kernel_accesses *accesses)
 {
     braid_array_finish(&accesses->parameters);
     braid_array_finish(&accesses->items);

@@ -6,8 +6,8 @@
 // is proven. The proof assumes that a kernel stays inside the allocation that a pointer points
 // into. It also assumes that memory of the device holds addresses whole, neither scaled nor
 // shifted.
-#ifndef BRAID_ACCESSES_ACCESSES_H
-#define BRAID_ACCESSES_ACCESSES_H
+#ifndef BRAID_ACCESSES_KERNEL_ACCESSES_H
+#define BRAID_ACCESSES_KERNEL_ACCESSES_H
 
 #include "accesses/code.h"
 
@@ -36,8 +36,8 @@ struct kernel_accesses {
 };
 
 // braid_ptx_line tells the lines of instructions. False: memory ran out.
-bool braid_accesses_find(struct kernel_code *code, uint32_t entry,
-                         struct kernel_accesses *out_accesses);
-void braid_accesses_finish(struct kernel_accesses *accesses);
+bool braid_kernel_accesses_find(struct kernel_code *code, uint32_t entry,
+                                struct kernel_accesses *out_accesses);
+void braid_kernel_accesses_finish(struct kernel_accesses *accesses);
 
 #endif

@@ -33,7 +33,7 @@ static void write_accesses(const struct kernel_accesses *accesses, FILE *to)
 void found_write(struct kernel_code *code, uint32_t entry, char *to, size_t bytes)
 {
     struct kernel_accesses accesses;
-    assert_true(braid_accesses_find(code, entry, &accesses));
+    assert_true(braid_kernel_accesses_find(code, entry, &accesses));
     to[0] = '\0'; // if nothing is written, all stays
     FILE *file = fmemopen(to, bytes, "w");
     assert_non_null(file);
@@ -43,7 +43,7 @@ void found_write(struct kernel_code *code, uint32_t entry, char *to, size_t byte
         write_accesses(&accesses, file);
     assert_int_equal(accesses.why != NULL, accesses.at != NULL);
     assert_int_equal(fclose(file), 0);
-    braid_accesses_finish(&accesses);
+    braid_kernel_accesses_finish(&accesses);
 }
 
 void found_write_text(const char *text, const char *entry, char *to, size_t bytes)

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "accesses/accesses.h"
+#include "accesses/kernel_accesses.h"
 
 // An access reads as PARAMETER+OFFSET and its acts: r, w, and a for one that is atomic. "?" is any
 // offset. Else why it is not proven, or why the text cannot be read.

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "../../standin/ptx/ptx_run.h"
-#include "accesses/accesses.h"
+#include "accesses/kernel_accesses.h"
 #include "accesses/random_kernel.h"
 #include "support/check.h"
 
@@ -142,7 +142,7 @@ static bool check(const char *text, const unsigned char *arguments)
     unsigned named[KERNEL_BUFFERS] = { 0 };
     if (!braid_code_read(text, &code, &reason))
         fail_msg("%s\n%s", reason.text, text);
-    assert_true(braid_accesses_find(&code, braid_code_find_entry(&code, "k"), &accesses));
+    assert_true(braid_kernel_accesses_find(&code, braid_code_find_entry(&code, "k"), &accesses));
     const bool is_proven = !accesses.why;
     name_all(arguments, &accesses, named);
     for (int i = 0; i < KERNEL_BUFFERS && is_proven; i++) {
@@ -151,7 +151,7 @@ static bool check(const char *text, const unsigned char *arguments)
             fail_msg("buffer %d is touched (%u) and not named (%u)", i, touched[i], named[i]);
         }
     }
-    braid_accesses_finish(&accesses);
+    braid_kernel_accesses_finish(&accesses);
     braid_code_finish(&code);
     return is_proven;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accesses/accesses.h"
+#include "accesses/kernel_accesses.h"
 #include "fuzz/fuzz.h"
 
 enum { MOST_BYTES = 2048, MOST_ENTRIES = 8, BYTES_OF_POINTER = 8 };
@@ -73,14 +73,14 @@ static void check_all(const struct text *text, struct kernel_code *code)
     struct kernel_accesses found[MOST_ENTRIES], again;
     const uint32_t num = list_entries(code, entries);
     for (uint32_t i = 0; i < num; i++) {
-        fuzz_expect(braid_accesses_find(code, entries[i], &found[i]));
+        fuzz_expect(braid_kernel_accesses_find(code, entries[i], &found[i]));
         check(text, &found[i]);
     }
     for (uint32_t i = num; i-- > 0;) {
-        fuzz_expect(braid_accesses_find(code, entries[i], &again));
+        fuzz_expect(braid_kernel_accesses_find(code, entries[i], &again));
         check_same(&found[i], &again);
-        braid_accesses_finish(&again);
-        braid_accesses_finish(&found[i]);
+        braid_kernel_accesses_finish(&again);
+        braid_kernel_accesses_finish(&found[i]);
     }
 }
 

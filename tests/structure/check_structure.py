@@ -33,7 +33,7 @@ CORE = {
 FLOORS = ("base", "ptx", "graph", "plan", "device", "tasks", "verify", "backends", "exec")
 # The same of addons/. Nothing in src/ includes an add-on, and no add-on another.
 ADDONS = {
-    "accesses": {"base", "ptx"},
+    "accesses": {"base", "graph", "ptx"},
     "audit": {"base", "ptx", "graph", "plan", "backends", "device", "device/backend", "exec", "tasks"},
     "capture": {"base", "graph", "plan", "exec", "tasks"},
     "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},
@@ -45,7 +45,7 @@ ADDONS = {
 MAY_INCLUDE = {**CORE, **ADDONS}
 # They need nothing of the library, and are built into both.
 SHARED_WITH_TOOLS = ("base/array.h", "base/big_memory.h", "base/hash.h", "base/spread.h", "base/store.h",
-                     "base/text.h", "base/whole_file.h", "accesses/accesses.h", "ptx/ptx_words.h",
+                     "base/text.h", "base/whole_file.h", "accesses/kernel_accesses.h", "ptx/ptx_words.h",
                      "backends/gpu/gpu_ptx_early.h", "backends/gpu/gpu_ptx_prefetch.h", "islands/gpu_ptx_callable.h",
                      "islands/gpu_ptx_symbols.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

@@ -50,7 +50,7 @@ static bool read_entry(struct text_facts *facts, uint32_t function, struct entry
     const struct ptx_word word = entry->function->name;
     char *name = strndup(word.at, word.length);
     bool is_done = name && find_island(&facts->code.ptx, name, &entry->island) &&
-                   braid_accesses_find(&facts->code, function, &entry->accesses);
+                   braid_kernel_accesses_find(&facts->code, function, &entry->accesses);
     free(name);
     return is_done;
 }
@@ -103,7 +103,7 @@ enum exit_status kernel_facts_read(const char *file, const char *text, struct te
 void kernel_facts_finish(struct text_facts *facts)
 {
     for (uint32_t i = 0; i < facts->num_entries; i++)
-        braid_accesses_finish(&facts->entries[i].accesses);
+        braid_kernel_accesses_finish(&facts->entries[i].accesses);
     free(facts->entries);
     braid_code_finish(&facts->code);
     *facts = (struct text_facts){ 0 };

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "accesses/accesses.h"
+#include "accesses/kernel_accesses.h"
 #include "message.h"
 
 // Whether the library would do something with it, and why not.

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accesses of kernel nodes, from the code of their kernels: derived in place of declared ones,
+// or compared with those.
+//
+// Through a word of an argument the code touches the resource whose address stands there.
+// Pointers that the program does not want checked, traps, and a node's own scratch count for
+// nothing.
+#ifndef BRAID_ACCESSES_ACCESSES_H
+#define BRAID_ACCESSES_ACCESSES_H
+
+#include <braid/status.h>
+
+#include "accesses/kernel_accesses.h"
+#include "graph/changes.h"
+#include "graph/extents.h"
+
+// A kernel's code, read once for all nodes that launch it.
+struct accesses_kernel {
+    const char *text; // PTX, which outlives this
+    struct kernel_accesses found;
+    struct ptx_reason reason; // why the text cannot be read, or has no such kernel; "": it has one
+};
+
+// A text that is not understood makes a kernel that is not proven. Errors: BRAID_NO_MEMORY.
+braid_status braid_accesses_read(const char *text, const char *entry,
+                                 struct accesses_kernel *out_kernel);
+void braid_accesses_finish(struct accesses_kernel *kernel);
+
+// The graph as the planner has it.
+struct accesses_graph {
+    const braid_graph *graph;
+    const struct extents *extents;
+    const struct graph_changes *changes;
+};
+
+struct derived_access {
+    uint32_t resource; // a buffer, or the resource that the argument names
+    uint32_t mode;     // enum braid_access_mode: nobody proves that a whole buffer is written, so a
+                       // write is an update
+    unsigned acts;     // ACCESSES_READS and so on
+    uint32_t argument, line; // that of the first word, and of the first write, else of a read
+};
+
+struct derived_accesses {
+    struct array items;    // struct derived_access, one each resource
+    unsigned of_variables; // acts on variables of the module
+};
+
+// Derives the accesses of a kernel node. Errors: BRAID_NO_MEMORY; BRAID_INVALID_ARGUMENT, where
+// they are not known:
+// - The kernel is not proven, or its parameters are unlike the node's arguments.
+// - The code uses an address in no declared buffer.
+// - A parameter of the graph changes a word that the code uses as an address.
+braid_status braid_accesses_derive(const struct accesses_graph *graph, uint32_t node,
+                                   const struct accesses_kernel *kernel,
+                                   struct derived_accesses *out_accesses);
+void braid_derived_accesses_finish(struct derived_accesses *accesses);
+
+// Acts that a node declares, and its code never does.
+struct access_remark {
+    uint32_t resource; // as declared
+    unsigned acts;
+};
+
+// Compares the accesses that a kernel node declares with those of its code. Fills a list of struct
+// access_remark. An unproven kernel passes. Errors: BRAID_NO_MEMORY;
+// BRAID_INVALID_ARGUMENT:
+// - The node declares to read a buffer, and its code writes it.
+// - The code touches a buffer to which the node declares no access.
+braid_status braid_accesses_check(const struct accesses_graph *graph, uint32_t node,
+                                  const struct accesses_kernel *kernel, struct array *out_remarks);
+
+#endif

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accesses of a kernel node are derived from its code and the addresses among its arguments,
+// and declared accesses are compared with them. Each error names node, argument and line.
+#include <stdio.h>
+#include <string.h>
+
+#include "accesses/accesses.h"
+#include "support/check.h"
+#include "support/owner.h"
+
+enum { BYTES = 64, BUFFERS = 4, MOST_TEXT = 256 };
+
+#define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 count;\n"
+#define LOAD(to, from) "ld.param.u64 %" to ", [" from "];\n"
+
+// Reads through `from` and writes through the second pointer of `to`; line 8 reads, line 9 writes.
+static const char copies[] = HEAD
+    ".entry k(.param .u64 from, .param .align 8 .b8 to[16], .param .u64 n) {\n" LOAD("d0", "from")
+        LOAD("d1", "to+8") "ld.global.u32 %r0, [%d0];\n"
+                           "st.global.u32 [%d1], %r0;\nret;\n}\n";
+// Reads through any pointer of the struct.
+static const char chooses[] =
+    HEAD ".entry k(.param .u64 from, .param .align 8 .b8 to[16], .param .u64 n) {\n"
+         "mov.b64 %d0, to;\n" LOAD("d1", "n") "shl.b64 %d1, %d1, 3;\nadd.s64 %d0, %d0, %d1;\n"
+                                              "ld.param.b64 %d2, [%d0];\nld.u32 %r0, [%d2];\n"
+                                              "ret;\n}\n";
+// Counts atomically, also in a variable of the module.
+static const char counts[] =
+    HEAD ".entry k(.param .u64 from, .param .align 8 .b8 to[16], .param .u64 n) {\n" LOAD(
+        "d0", "from") "red.global.add.u32 [%d0], 1;\nred.global.add.u32 [count], 1;\nret;\n}\n";
+// Follows a pointer in memory.
+static const char follows[] =
+    HEAD ".entry k(.param .u64 from, .param .align 8 .b8 to[16], .param .u64 n) {\n" LOAD(
+        "d0", "from") "ld.global.u64 %d1, [%d0];\nst.u32 [%d1], 1;\nret;\n}\n";
+
+// Two buffers side by side, and two more apart; nobody touches this memory.
+static _Alignas(64) char memory[6 * BYTES];
+
+static const char *const names[BUFFERS] = { "a", "b", "c", "d" };
+static const size_t places[BUFFERS] = { 0, BYTES, 3 * BYTES, 5 * BYTES };
+
+struct setting {
+    braid_graph *graph;
+    braid_resource buffers[BUFFERS], part, transient;
+    const void *from, *to[2];
+    uint64_t n;
+    braid_kernel kernel;
+    struct extents extents;
+    struct graph_changes changes;
+    struct accesses_graph view;
+    struct accesses_kernel code;
+    char found[MOST_TEXT];
+};
+
+static struct setting make_setting(const char *text)
+{
+    struct setting s = { .graph = own_graph(),
+                         .kernel = { .name = "k", .cuda = { .data = text } },
+                         .from = memory,
+                         .to = { NULL, memory + 3 * BYTES },
+                         .n = 5 };
+    for (int i = 0; i < BUFFERS; i++)
+        check_ok(
+            braid_graph_add_buffer(s.graph, names[i], memory + places[i], BYTES, &s.buffers[i]));
+    check_ok(braid_graph_add_range(s.graph, s.buffers[0], 16, 16, &s.part));
+    check_ok(braid_graph_add_transient(s.graph, "t", BYTES, 0, &s.transient));
+    check_ok(braid_accesses_read(text, "k", &s.code));
+    return s;
+}
+
+static braid_node add(struct setting *s, const braid_kernel_node *launch)
+{
+    braid_node node;
+    braid_kernel_node own = *launch;
+    own.kernel = &s->kernel;
+    check_ok(braid_graph_add_kernel(s->graph, &own, &node));
+    return node;
+}
+
+#define ACCESSES(...)                                                                              \
+    .accesses = (const braid_access[]){ __VA_ARGS__ },                                             \
+    .num_accesses = sizeof((const braid_access[]){ __VA_ARGS__ }) / sizeof(braid_access)
+#define ARGUMENTS(s)                                                                               \
+    BRAID_ARGS(BRAID_ARG((s).from), { (s).to, sizeof((s).to), BRAID_ARG_VALUE, 0 },                \
+               BRAID_ARG((s).n))
+
+static braid_node add_plain(struct setting *s)
+{
+    return add(s, &(braid_kernel_node){ .node.name = "step", ARGUMENTS(*s) });
+}
+
+static void look(struct setting *s)
+{
+    check_ok(braid_extents_create(s->graph, &s->extents));
+    check_ok(braid_graph_find_changes(s->graph, &s->changes));
+    s->view = (struct accesses_graph){ s->graph, &s->extents, &s->changes };
+}
+
+static void look_away(struct setting *s)
+{
+    braid_graph_changes_finish(&s->changes);
+    braid_extents_finish(&s->extents);
+}
+
+static void finish(struct setting *s)
+{
+    braid_accesses_finish(&s->code);
+    destroy_now(s->graph);
+}
+
+static const char *name_of_mode(uint32_t mode)
+{
+    return mode == BRAID_READ ? "reads" : mode == BRAID_READ_WRITE ? "updates" : "?";
+}
+
+// "reads a by 0 at 7; updates c by 1 at 8", or the error.
+static const char *derive(struct setting *s, braid_node node)
+{
+    struct derived_accesses accesses = { 0 };
+    size_t length = 0;
+    look(s);
+    s->found[0] = '\0';
+    if (braid_accesses_derive(&s->view, node.index, &s->code, &accesses))
+        snprintf(s->found, sizeof(s->found), "%s", braid_error_get_message());
+    look_away(s);
+    const struct derived_access *items = accesses.items.items;
+    for (size_t i = 0; i < accesses.items.num; i++) {
+        char name[64];
+        length += (size_t)snprintf(
+            s->found + length, sizeof(s->found) - length, "%s%s %s by %u at %u", i ? "; " : "",
+            name_of_mode(items[i].mode),
+            braid_graph_resource_name(s->graph, items[i].resource, name, sizeof(name)),
+            items[i].argument, items[i].line);
+    }
+    if (accesses.of_variables)
+        snprintf(s->found + length, sizeof(s->found) - length, "; variables");
+    braid_derived_accesses_finish(&accesses);
+    return s->found;
+}
+
+static void expect(const char *found, const char *expected)
+{
+    if (!strstr(found, expected) || !*expected != !*found)
+        fail_msg("'%s' instead of '%s'", found, expected);
+}
+
+// The remarks, or the error.
+static const char *check(struct setting *s, braid_node node)
+{
+    struct array remarks = { 0 };
+    size_t length = 0;
+    look(s);
+    s->found[0] = '\0';
+    if (braid_accesses_check(&s->view, node.index, &s->code, &remarks))
+        snprintf(s->found, sizeof(s->found), "%s", braid_error_get_message());
+    look_away(s);
+    const struct access_remark *items = remarks.items;
+    for (size_t i = 0; i < remarks.num; i++) {
+        char name[64];
+        length += (size_t)snprintf(
+            s->found + length, sizeof(s->found) - length, "%s%s never %s%s", i ? "; " : "",
+            braid_graph_resource_name(s->graph, items[i].resource, name, sizeof(name)),
+            items[i].acts & ACCESSES_READS ? "read" : "",
+            items[i].acts & ACCESSES_WRITES ? "written" : "");
+    }
+    braid_array_finish(&remarks);
+    return s->found;
+}
+
+static void addresses_become_accesses(void **state)
+{
+    (void)state;
+    struct setting s = make_setting(copies);
+    expect(derive(&s, add_plain(&s)), "reads a by 0 at 8; updates c by 1 at 9");
+    s.from = memory + 4;
+    s.to[1] = memory + BYTES - 1;
+    expect(derive(&s, add_plain(&s)), "updates a by 1 at 9");
+    s.from = NULL;
+    s.to[1] = (const void *)(uintptr_t)4096;
+    expect(derive(&s, add_plain(&s)), "");
+    s.n = (uintptr_t)(memory + 2 * BYTES); // the code uses it as a number
+    expect(derive(&s, add_plain(&s)), "");
+    finish(&s);
+    s = make_setting(counts);
+    expect(derive(&s, add_plain(&s)), "updates a by 0 at 7; variables");
+    finish(&s);
+}
+
+static void any_pointer_of_a_struct_may_be_used(void **state)
+{
+    (void)state;
+    struct setting s = make_setting(chooses);
+    s.to[0] = memory + BYTES;
+    expect(derive(&s, add_plain(&s)), "reads b by 1 at 11; reads c by 1 at 11");
+    s.to[1] = NULL;
+    expect(derive(&s, add_plain(&s)), "reads b by 1 at 11");
+    finish(&s);
+}
+
+static void resources_stand_for_their_addresses(void **state)
+{
+    (void)state;
+    struct setting s = make_setting(copies);
+    braid_node node =
+        add(&s, &(braid_kernel_node){ .node = { .name = "step" },
+                                      BRAID_ARGS(braid_resource_address(&s.part),
+                                                 { s.to, sizeof(s.to), BRAID_ARG_VALUE, 0 },
+                                                 BRAID_ARG(s.n)) });
+    expect(derive(&s, node), "reads a[16, 32) by 0 at 8; updates c by 1 at 9");
+    node = add(&s, &(braid_kernel_node){
+                       .node = { .name = "step" },
+                       BRAID_ARGS(braid_resource_argument(&s.transient, BRAID_READ),
+                                  { s.to, sizeof(s.to), BRAID_ARG_VALUE, 0 }, BRAID_ARG(s.n)) });
+    expect(derive(&s, node), "reads t by 0 at 8; updates c by 1 at 9");
+    s.from = memory;
+    node = add(&s, &(braid_kernel_node){
+                       .node = { .name = "step" },
+                       BRAID_ARGS({ &s.from, sizeof(s.from), BRAID_ARG_UNCHECKED_POINTER, 0 },
+                                  { s.to, sizeof(s.to), BRAID_ARG_VALUE, 0 }, BRAID_TRAP()) });
+    expect(derive(&s, node), "updates c by 1 at 9");
+    finish(&s);
+}
+
+static void what_nobody_can_tell_is_an_error(void **state)
+{
+    (void)state;
+    struct setting s = make_setting(copies);
+    s.to[1] = (const void *)(uintptr_t)UINT64_C(0x7f0012345000);
+    expect(derive(&s, add_plain(&s)),
+           "node 0 'step': argument 1 has an address in no declared buffer, "
+           "and line 9 of its kernel");
+    finish(&s);
+    s = make_setting(follows);
+    expect(derive(&s, add_plain(&s)),
+           "node 0 'step': the accesses of kernel 'k' are not proven: line 8 "
+           "of its PTX: an address is loaded from memory");
+    expect(check(&s, add_plain(&s)), "");
+    finish(&s);
+    s = make_setting(".version 8.0\n.target sm_90\n.entry other() {\nret;\n}\n");
+    expect(derive(&s, add_plain(&s)), "line 1 of its PTX: it has no kernel of the name");
+    finish(&s);
+    s = make_setting(".version 8.0\n.target sm_90\n.entry k() {\nret\n}\n");
+    expect(derive(&s, add_plain(&s)), "line 4 of its PTX: a statement of it has no semicolon");
+    finish(&s);
+    s = make_setting(HEAD ".entry k(.param .u64 from) {\nret;\n}\n");
+    expect(derive(&s, add_plain(&s)), "it gives 3 arguments to kernel 'k', which has 1 parameters");
+    finish(&s);
+    s = make_setting(HEAD ".entry k(.param .u64 a, .param .u64 b, .param .u64 c) {\nret;\n}\n");
+    expect(derive(&s, add_plain(&s)),
+           "its argument 1 has 16 bytes, and 8 in the PTX of kernel 'k'");
+    finish(&s);
+}
+
+static void an_address_that_changes_is_not_derived(void **state)
+{
+    (void)state;
+    struct setting s = make_setting(copies);
+    const braid_node node = add_plain(&s);
+    braid_parameter parameter;
+    check_ok(braid_graph_add_parameter(s.graph, "place", sizeof(void *), &parameter));
+    check_ok(braid_graph_use_parameter(
+        s.graph, parameter,
+        &(braid_parameter_use){ .node = node, .target = BRAID_TARGET_ARGUMENT, .argument = 2 }));
+    expect(derive(&s, node), "reads a by 0 at 8; updates c by 1 at 9");
+    check_ok(braid_graph_use_parameter(
+        s.graph, parameter,
+        &(braid_parameter_use){ .node = node, .target = BRAID_TARGET_ARGUMENT, .argument = 0 }));
+    expect(derive(&s, node),
+           "node 0 'step': a parameter changes argument 0, which is an address at "
+           "line 8 of the PTX");
+    finish(&s);
+}
+
+static void declared_accesses_are_compared(void **state)
+{
+    (void)state;
+    struct setting s = make_setting(copies);
+    braid_node node =
+        add(&s, &(braid_kernel_node){ .node = { .name = "blur",
+                                                ACCESSES({ s.buffers[0], BRAID_READ },
+                                                         { s.buffers[2], BRAID_WRITE }) },
+                                      ARGUMENTS(s) });
+    expect(check(&s, node), "");
+    node = add(&s, &(braid_kernel_node){ .node = { .name = "blur",
+                                                   ACCESSES({ s.buffers[0], BRAID_READ },
+                                                            { s.buffers[2], BRAID_READ }) },
+                                         ARGUMENTS(s) });
+    expect(check(&s, node),
+           "node 1 'blur': it declares to read 'c', and line 9 of the PTX of its kernel "
+           "writes it, through argument 1");
+    node = add(&s, &(braid_kernel_node){
+                       .node = { .name = "blur", ACCESSES({ s.buffers[2], BRAID_WRITE }) },
+                       ARGUMENTS(s) });
+    expect(check(&s, node),
+           "node 2 'blur': line 8 of the PTX of its kernel reads 'a' through argument 0, "
+           "and the node declares no access to it");
+    finish(&s);
+}
+
+static void declared_accesses_that_never_happen_are_remarks(void **state)
+{
+    (void)state;
+    struct setting s = make_setting(copies);
+    braid_node node =
+        add(&s, &(braid_kernel_node){ .node = { .name = "blur",
+                                                ACCESSES({ s.buffers[0], BRAID_READ_WRITE },
+                                                         { s.buffers[2], BRAID_WRITE },
+                                                         { s.buffers[3], BRAID_READ }) },
+                                      ARGUMENTS(s) });
+    expect(check(&s, node), "a never written; d never read");
+    s.from = memory + BYTES; // the end of 'a', which the code may go back from
+    node = add(&s, &(braid_kernel_node){ .node = { .name = "blur",
+                                                   ACCESSES({ s.buffers[0], BRAID_READ },
+                                                            { s.buffers[2], BRAID_WRITE }) },
+                                         ARGUMENTS(s) });
+    expect(check(&s, node), "");
+    finish(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        owning_test(addresses_become_accesses),
+        owning_test(any_pointer_of_a_struct_may_be_used),
+        owning_test(resources_stand_for_their_addresses),
+        owning_test(what_nobody_can_tell_is_an_error),
+        owning_test(an_address_that_changes_is_not_derived),
+        owning_test(declared_accesses_are_compared),
+        owning_test(declared_accesses_that_never_happen_are_remarks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
