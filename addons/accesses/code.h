@@ -105,13 +105,15 @@ uint32_t braid_code_bits_of(struct ptx_word part);
 static inline const struct code_value *code_values(const struct code_function *function,
                                                    const struct code_operand *operand)
 {
-    return (const struct code_value *)function->values.items + operand->first;
+    const struct code_value *values = function->values.items; // NULL: the function has none
+    return values ? values + operand->first : NULL;
 }
 
 static inline const struct code_operand *code_operands(const struct code_function *function,
                                                        const struct code_instruction *instruction)
 {
-    return (const struct code_operand *)function->operands.items + instruction->first_operand;
+    const struct code_operand *operands = function->operands.items;
+    return operands ? operands + instruction->first_operand : NULL;
 }
 
 #endif

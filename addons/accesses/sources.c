@@ -27,9 +27,12 @@ void braid_source_sets_finish(struct source_sets *sets)
 
 const uint64_t *braid_sources_members(const struct source_sets *sets, uint32_t a, uint32_t *out_num)
 {
-    const struct source_set *set = (const struct source_set *)sets->sets.items + a - (a > 0);
-    *out_num = a ? set->num : 0;
-    return a ? (const uint64_t *)sets->members.items + set->first : NULL;
+    *out_num = 0;
+    if (!a)
+        return NULL;
+    const struct source_set *set = (const struct source_set *)sets->sets.items + (a - 1);
+    *out_num = set->num;
+    return (const uint64_t *)sets->members.items + set->first;
 }
 
 // ---- one number for each set ----
