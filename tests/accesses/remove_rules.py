@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Removes one rule of the analysis of accesses at a time, and shows that a test notices.
+
+usage: remove_rules.py [NUMBER...], in the root of the tree, behind a build in build/. It prints the tests that notice;
+exit status 1 where none does. A number tries that rule only. All take some minutes.
+"""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+# By file of addons/accesses: a text of it, and what stands in its place without the rule.
+RULES = {
+    "sources.c": [
+        ("        put_halves(sets, change, item, offset);\n        break;", "        break;"),
+        ("    if (change != SOURCE_UPPER)\n        put(sets, SOURCE_HALF, item, offset);\n", ""),
+        ("    if (change != SOURCE_LOWER)\n        put(sets, SOURCE_HALF, item, moved(offset, 4));\n", ""),
+        ("        put(sets, SOURCE_PART, 0, 0);\n        break;", "        break;"),
+        ("    if (kind == SOURCE_PART)\n"
+         "        put(sets, SOURCE_LOADED, 0, 0);\n"
+         "    else if (kind == SOURCE_BYTES)",
+         "    if (kind == SOURCE_BYTES)"),
+        ("    else if (kind == SOURCE_BYTES)\n        put(sets, SOURCE_UNKNOWN, 0, 0);\n", ""),
+        ("    else if (kind == SOURCE_HALF)\n        meet(sets, members, num, source, SOURCE_HALF);", ""),
+        ("        if (change == SOURCE_SHIFT_RIGHT)\n            put(sets, SOURCE_SHIFTED, 0, 0);", ""),
+        ("    } else if (kind == SOURCE_SHIFTED && change != SOURCE_SHIFT_RIGHT && !down) {\n"
+         "        put(sets, SOURCE_LOADED, 0, 0);\n",
+         "    } else if (kind == SOURCE_SHIFTED && change != SOURCE_SHIFT_RIGHT && !down) {\n"),
+        ("        narrow(sets, SOURCE_UPPER, source);", "        ;"),
+        ("    if (up && kind == SOURCE_HALF)\n        put(sets, SOURCE_HIGH, item, offset);", ""),
+        ("    if (up && kind == SOURCE_PART)\n        put(sets, SOURCE_LOADED, 0, 0);", ""),
+        ("    if (up && kind == SOURCE_BYTES)\n        put(sets, SOURCE_UNKNOWN, 0, 0);", ""),
+        ("        if (kind == SOURCE_HALF)\n            meet(sets, members, num, source, SOURCE_HIGH);", ""),
+        ("        if (kind != SOURCE_LOADED && kind != SOURCE_SHIFTED)\n", ""),
+        ("kind == SOURCE_PARAMETER ? moved(offset, (uint32_t)by) : offset", "offset"),
+        ("kind == SOURCE_PARAMETER ? SOURCE_ANYWHERE : offset", "offset"),
+    ],
+    "flow.c": [
+        ("        set = join(place, set, change(place, is_large ? SOURCE_SHIFT_UP : SOURCE_MULTIPLY, part));",
+         "        set = join(place, set, change(place, SOURCE_MULTIPLY, part));"),
+        ("        by = -by;", "        ;"),
+        ("    bool is_known = number && by == (int32_t)by && place->flow->num_passes < PASSES_WITH_OFFSETS;",
+         "    bool is_known = number;"),
+        ("set = change(place, is_near ? SOURCE_SHIFT_LEFT : SOURCE_SHIFT_UP, set);",
+         "set = change(place, SOURCE_SHIFT_LEFT, set);"),
+        ("return join(place, set, make(place, is_local ? SOURCE_LOCAL : SOURCE_SHARED));", "return set;"),
+        ("packs ? change(place, SOURCE_WIDEN, set) : set)", "set)"),
+        ("    if (bytes < WHOLE / 2)\n"
+         "        return braid_sources_one(sets, source_make(SOURCE_BYTES, item, offset & ~3u));\n",
+         ""),
+        ("place->instruction->bytes < WHOLE ? SOURCE_NARROW : SOURCE_WIDEN, set)", "SOURCE_NARROW, set)"),
+        ("place->instruction->bytes < WHOLE ? SOURCE_NARROW : SOURCE_WIDEN, set)", "SOURCE_MOVE, set)"),
+        ("        return as_loaded(place, flow->values[item]);", "        return 0;"),
+        ("    case CODE_LOCAL:\n"
+         "        return as_loaded(place, flow->local);",
+         "    case CODE_LOCAL:\n"
+         "        return 0;"),
+        ("    case CODE_SHARED:\n"
+         "        return as_loaded(place, flow->shared);",
+         "    case CODE_SHARED:\n"
+         "        return 0;"),
+        ("    case CODE_GLOBAL:\n        return from_device(place);", "    case CODE_GLOBAL:\n        return 0;"),
+        ("return is_known ? set : join(place, set, make(place, SOURCE_UNKNOWN));", "return set;"),
+        ("        source = members[i] == anywhere ? anywhere : source;", "        ;"),
+        ("    if (flow->num_passes > PASSES_WITH_OFFSETS)\n"
+         "        return make(place, SOURCE_UNKNOWN);\n"
+         "    flow->changed = true; // later passes tell\n",
+         ""),
+        ("        const int64_t behind = address->offset + (int64_t)i * place->instruction->bytes;",
+         "        const int64_t behind = address->offset;"),
+        ("        give_cell(place, source_item(source), set);\n"
+         "        break;\n"
+         "    case SOURCE_LOCAL",
+         "        break;\n"
+         "    case SOURCE_LOCAL"),
+        ("    case SOURCE_LOCAL:\n        grow(place, &flow->local, set);", "    case SOURCE_LOCAL:\n"),
+        ("    case SOURCE_SHARED:\n        grow(place, &flow->shared, set);", "    case SOURCE_SHARED:\n"),
+        ("    if (place->instruction->space == CODE_LOCAL)\n"
+         "        grow(place, &flow->local, set);",
+         "    if (place->instruction->space == CODE_LOCAL)\n"
+         "        ;"),
+        ("    else if (place->instruction->space == CODE_SHARED)\n"
+         "        grow(place, &flow->shared, set);",
+         "    else if (place->instruction->space == CODE_SHARED)\n"
+         "        ;"),
+        ("        give_cell(place, first + to[i].cell,\n"
+         "                  passed(place, &code_values(place->function, arguments)[i]));",
+         "        ;"),
+        ("        give_value(place, &code_values(place->function, results)[i],\n"
+         "                   flow->values[first + from[i].cell]);",
+         "        ;"),
+        ("    if (results->num != function->results.num || arguments->num != function->parameters.num) {",
+         "    if (0) {"),
+        ("                           join(place, product(place), sources_from(place, 3))));",
+         "                           product(place)));"),
+        ("        give(place, change(place, SOURCE_CONVERT, sources_from(place, 1)));",
+         "        give(place, sources_from(place, 1));"),
+        ("        load_all(place);\n        store(place, second", "        store(place, second"),
+        ("        store(place, second, sources_from(place, 2));", ""),
+        ("        grow(place, &place->flow->shared, make(place, SOURCE_LOADED));", ""),
+        ("    } while (out_flow->changed && ", "    } while (0 && "),
+    ],
+    "kernel_accesses.c": [
+        ("        if (kind == SOURCE_LOADED || kind == SOURCE_UNKNOWN)", "        if (kind == SOURCE_UNKNOWN)"),
+        ("        if (kind == SOURCE_LOADED || kind == SOURCE_UNKNOWN)", "        if (kind == SOURCE_LOADED)"),
+        ("    if (!is_known)\n", "    if (0)\n"),
+        ("        if (kind == SOURCE_VARIABLE)\n            accesses->of_variables |= acts_of(instruction);", ""),
+        ("ACCESSES_READS | ACCESSES_WRITES | ACCESSES_UPDATES", "ACCESSES_WRITES | ACCESSES_UPDATES"),
+        ("    if (flow->why)\n        refuse(accesses, flow->why, flow->at);", ""),
+    ],
+    "code_instructions.c": [
+        ("    if (braid_ptx_word_begins(word, \"wmma.load\"))\n        return CODE_LOAD;", ""),
+        ("        instruction->why = \"it calls a function by its address\";\n        return;", "        return;"),
+        ("    if (!function->body && !is_harmless(function->name))", "    if (0)"),
+        ("    if (kind == PTX_UNSEEN_ACCESS)\n", "    if (0)\n"),
+        ("    return facts & PTX_TEXTURE ? CODE_REFUSED : CODE_FLOW;", "    return CODE_FLOW;"),
+        ("        reader->why = \"a name stands for several things\";", "        ;"),
+        ("    bits *= opcode->is_wide ? 2 : 1;", ""),
+        ("operation == CODE_CONVERT || braid_ptx_word_is(opcode->name, \"slct\")", "operation == CODE_CONVERT"),
+        ("    return point ? (struct ptx_word){ word.at, (size_t)(point - word.at) } : word;", "    return word;"),
+        ("        if (!may_follow(word, is_behind_value))\n", "        if (false)\n"),
+        ("        return !is_behind_value;\n", "        return true;\n"),
+        ("    return word.length == 1 && strchr(\"[]{}(),;+-|!\", *word.at);", "    return true;"),
+    ],
+    "accesses.c": [
+        ("    if (is_trap(resolver, argument) || is_unchecked(resolver, argument))\n",
+         "    if (is_trap(resolver, argument))\n"),
+        ("    if (given == GRAPH_NONE)\n        given = find_given(resolver, &graph->given, argument);\n", ""),
+        ("    uint32_t given = find_given(resolver, &graph->addresses, argument);", "    uint32_t given = GRAPH_NONE;"),
+        ("given != GRAPH_NONE && graph_resource_at(graph, given)->scratch != GRAPH_NONE", "false"),
+        ("    if (changes(resolver, argument, offset))\n", "    if (false)\n"),
+        ("use->target == BRAID_TARGET_ARGUMENT && use->argument == argument &&",
+         "use->target == BRAID_TARGET_ARGUMENT &&"),
+        ("            use->argument_offset < offset + WORD && offset < use->argument_offset + use->bytes)",
+         "            true)"),
+        ("value >= FIRST_ADDRESS && value < LAST_ADDRESS ? WORD_ELSEWHERE : word.kind", "WORD_ELSEWHERE"),
+        ("value >= FIRST_ADDRESS && value < LAST_ADDRESS ? WORD_ELSEWHERE : word.kind", "word.kind"),
+        ("parameter->align && parameter->align < HALF ? parameter->align : HALF", "WORD"),
+        ("parameter->align && parameter->align < HALF ? parameter->align : HALF", "HALF"),
+        ("parameter->align && parameter->align < HALF ? parameter->align : HALF", "1"),
+        ("        if (!is_anywhere)\n            break;\n", ""),
+        ("        if (items[i].bytes != sizes[resolver->launch->first_arg + i])\n            return i;\n", ""),
+        ("    return num == parameters->num ? GRAPH_NONE : num;", "    return GRAPH_NONE;"),
+        ("    return acts & ACCESSES_WRITES ? BRAID_READ_WRITE : BRAID_READ;", "    return BRAID_READ;"),
+        ("while (i < items->num && known[i].resource != resource)", "while (i < items->num)"),
+        ("    known[i].acts |= access->acts;\n", "    known[i].acts = access->acts;\n"),
+        ("    if (why_unproven(kernel))\n"
+         "        return braid_error_invalid",
+         "    if (false)\n"
+         "        return braid_error_invalid"),
+        ("    if (unlike != GRAPH_NONE)\n        return refuse_unlike(&resolver, unlike);\n", ""),
+        ("    if (!declared)\n", "    if (false)\n"),
+        ("    if ((access->acts & ACCESSES_WRITES) && !(declared & ACCESSES_WRITES))\n", "    if (false)\n"),
+        ("        if (buffer_of(resolver, accesses[i].resource) == buffer)\n"
+         "            acts |=",
+         "        if (accesses[i].resource == buffer)\n"
+         "            acts |="),
+        ("        buffer = word.before; // the code goes backwards from its end\n", "        buffer = buffer;\n"),
+        (" && items[i - 1].last + 1 == value)", ")"),
+        ("        checker->is_whole = checker->is_whole && word.kind != WORD_CHANGES;\n", ""),
+        ("        if (!resource->bytes || resource->scratch", "        if (resource->scratch"),
+        ("                remark.acts &= ~made[k].acts;\n", "                remark.acts = remark.acts;\n"),
+        ("is_grid(resolver, remark.resource)", "false"),
+        ("resource->scratch != GRAPH_NONE ||\n            is_grid", "is_grid"),
+        ("    if (why_unproven(kernel) || find_unlike(&resolver) != GRAPH_NONE) {",
+         "    if (find_unlike(&resolver) != GRAPH_NONE) {"),
+        ("    if (index == CODE_NONE)\n", "    if (false)\n"),
+        ("    return resolver->launch->num_args - resolver->launch->grid_from;",
+         "    return resolver->launch->num_args;"),
+    ],
+}
+
+TESTS = ("accesses_are_read_from_ptx", "nodes_have_the_accesses_of_their_code",
+         "kernels_of_every_compiler_are_read", "kernels_touch_what_their_code_says")
+FLAGS = ("-std=c11", "-O1", "-w", "-D_GNU_SOURCE", "-Isrc", "-Iaddons", "-Iinclude")
+SECONDS = 120  # a test that hangs has noticed
+
+
+def link(folder, test, mutant):
+    """The program of a test, with an object in place of the library's."""
+    made = os.path.join(folder, test)
+    name = test if test.startswith("accesses_are") else f"accesses_{test}"
+    objects = glob.glob(f"build/tests/accesses/{name}.p/*.o")
+    subprocess.run(["gcc", mutant, *objects, "build/tests/support/libtest_support.a",
+                    "build/standin/ptx/libstandin_ptx.a", "build/src/libbraid.a", "-lcmocka", "-lm", "-ldl",
+                    "-lpthread", "-o", made], check=True)
+    return made
+
+
+def notices(program):
+    environment = dict(os.environ, BRAID_TEST_KERNELS="2000", CMOCKA_TEST_ABORT="0")
+    arguments = ["tests/accesses/ptx", "tests/gpu/ptx"] if "every_compiler" in program else []
+    try:
+        return subprocess.run([program, *arguments], env=environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, timeout=SECONDS, check=False).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
+def try_rule(folder, name, text, replacement):
+    """The first test that notices, or None."""
+    with open(f"addons/accesses/{name}", encoding="utf-8") as file:
+        source = file.read()
+    if text not in source:
+        sys.exit(f"{name} has no text {text!r}: change this script with it")
+    mutant = os.path.join(folder, name)
+    with open(mutant, "w", encoding="utf-8") as file:
+        file.write(source.replace(text, replacement, 1))
+    subprocess.run(["gcc", *FLAGS, "-c", mutant, "-o", mutant + ".o"], check=True)
+    return next((test for test in TESTS if notices(link(folder, test, mutant + ".o"))), None)
+
+
+def main():
+    wanted = {int(number) for number in sys.argv[1:]}
+    rules = [(name, *rule) for name, all_of_file in RULES.items() for rule in all_of_file]
+    survivors = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (name, text, replacement) in enumerate(rules):
+            if wanted and number not in wanted:
+                continue
+            test = try_rule(folder, name, text, replacement)
+            survivors += not test
+            print(f"{number} {name}: {test or 'NO TEST NOTICES ' + repr(text)}", flush=True)
+    print(f"summary: {len(wanted) or len(rules)} rules removed, {survivors} without a test that notices")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
