@@ -111,6 +111,7 @@ static enum code_operation find_operation(const struct opcode *opcode, unsigned 
         { "fma", CODE_MULTIPLY_ADD },
         { "shl", CODE_SHIFT_LEFT },
         { "shr", CODE_SHIFT_RIGHT },
+        { "bfi", CODE_INSERT },
         { "alloca", CODE_LOCATE },
         { "setp", CODE_NOTHING },
         { "set", CODE_NOTHING },

@@ -11,6 +11,8 @@
 // some pass on, the address of a parameter that moves may point anywhere in it.
 enum { MOST_PASSES = 256, PASSES_WITH_OFFSETS = 8, WHOLE = 8 };
 
+enum { HALF_BITS = 32 };
+
 // The instruction at hand, and where its function's cells begin.
 struct place {
     struct flow *flow;
@@ -123,15 +125,30 @@ static const struct code_value *number_of(const struct place *place, uint32_t in
     return operand->num == 1 && value->is_number ? value : NULL;
 }
 
+static enum source_change shift_by(int64_t bits)
+{
+    return bits >= HALF_BITS       ? SOURCE_SHIFT_UP
+           : bits >= HALF_BITS / 2 ? SOURCE_SHIFT_HALF
+                                   : SOURCE_SHIFT_LEFT;
+}
+
+// A large number, which may be below zero, shifts to the left.
+static enum source_change product_by(int64_t factor)
+{
+    const uint64_t size = factor < 0 ? 0 - (uint64_t)factor : (uint64_t)factor;
+    return size >> HALF_BITS         ? SOURCE_SHIFT_UP
+           : size >> (HALF_BITS / 2) ? SOURCE_SHIFT_HALF
+                                     : SOURCE_MULTIPLY;
+}
+
 // A product with a large number is a shift to the left.
 static uint32_t product(const struct place *place)
 {
     uint32_t set = 0;
     for (uint32_t i = 1; i <= 2; i++) {
         const struct code_value *factor = number_of(place, 3 - i);
-        const bool is_large = factor && factor->number >> 32 > 0;
-        uint32_t part = sources_of_operand(place, operand_at(place, i));
-        set = join(place, set, change(place, is_large ? SOURCE_SHIFT_UP : SOURCE_MULTIPLY, part));
+        const enum source_change how = factor ? product_by(factor->number) : SOURCE_MULTIPLY;
+        set = join(place, set, change(place, how, sources_of_operand(place, operand_at(place, i))));
     }
     return set;
 }
@@ -151,17 +168,25 @@ static void add(const struct place *place)
 static void shift(const struct place *place, bool left)
 {
     const struct code_value *number = number_of(place, 2);
-    const bool is_far = number && number->number >= 32, is_near = number && !is_far;
+    const bool is_far = number && number->number >= HALF_BITS;
     uint32_t set = sources_of_operand(place, operand_at(place, 1));
     set = change(place, SOURCE_MOVE_ANYHOW, set);
     if (left)
-        set = change(place, is_near ? SOURCE_SHIFT_LEFT : SOURCE_SHIFT_UP, set);
+        set = change(place, number ? shift_by(number->number) : SOURCE_SHIFT_UP, set);
     else
         set = change(place,
                      is_far && place->instruction->bytes == WHOLE ? SOURCE_SHIFT_DOWN
                                                                   : SOURCE_SHIFT_RIGHT,
                      set);
     give(place, set);
+}
+
+static uint32_t insertion(const struct place *place)
+{
+    uint32_t set =
+        change(place, SOURCE_MOVE_ANYHOW, sources_of_operand(place, operand_at(place, 1)));
+    return join(place, change(place, SOURCE_SHIFT_UP, set),
+                change(place, SOURCE_MOVE_ANYHOW, sources_from(place, 2)));
 }
 
 // cvta.shared makes an address of any number.
@@ -426,6 +451,9 @@ static void run(const struct place *place)
     case CODE_SHIFT_LEFT:
     case CODE_SHIFT_RIGHT:
         shift(place, place->instruction->operation == CODE_SHIFT_LEFT);
+        break;
+    case CODE_INSERT:
+        give(place, insertion(place));
         break;
     case CODE_CONVERT:
         give(place, change(place, SOURCE_CONVERT, sources_from(place, 1)));

@@ -175,6 +175,7 @@ static void shift(struct source_sets *sets, enum source_change change, uint64_t 
     const uint32_t item = source_item(source), offset = source_offset(source);
     const enum source_kind kind = source_kind(source);
     const bool up = change == SOURCE_SHIFT_UP, down = change == SOURCE_SHIFT_DOWN;
+    const bool may_be_up = up || change == SOURCE_SHIFT_HALF;
     if (kind == SOURCE_LOADED && !down) {
         if (change == SOURCE_SHIFT_RIGHT)
             put(sets, SOURCE_SHIFTED, 0, 0);
@@ -185,11 +186,11 @@ static void shift(struct source_sets *sets, enum source_change change, uint64_t 
     } else {
         put(sets, kind, item, offset);
     }
-    if (up && kind == SOURCE_HALF)
+    if (may_be_up && kind == SOURCE_HALF)
         put(sets, SOURCE_HIGH, item, offset);
     if (up && kind == SOURCE_PART)
         put(sets, SOURCE_LOADED, 0, 0);
-    if (up && kind == SOURCE_BYTES)
+    if (may_be_up && kind == SOURCE_BYTES)
         put(sets, SOURCE_UNKNOWN, 0, 0);
 }
 
@@ -210,6 +211,7 @@ static void change_one(struct source_sets *sets, enum source_change change, uint
         widen(sets, members, num, source);
         return;
     case SOURCE_SHIFT_LEFT:
+    case SOURCE_SHIFT_HALF:
     case SOURCE_SHIFT_UP:
     case SOURCE_SHIFT_RIGHT:
     case SOURCE_SHIFT_DOWN:

@@ -60,7 +60,8 @@ enum source_change {
     SOURCE_WIDEN,       // parts are put together to 8 bytes
     SOURCE_MEET,        // upper and lower halves of 8 bytes meet
     SOURCE_MULTIPLY,    // a product is no address that was loaded
-    SOURCE_SHIFT_LEFT,  // by less than 32
+    SOURCE_SHIFT_LEFT,  // by less than 16
+    SOURCE_SHIFT_HALF,  // by 16 to 31: two of these are more, which programs do to no loaded part
     SOURCE_SHIFT_UP,    // by 32 or more, or nobody knows by how much
     SOURCE_SHIFT_RIGHT, // by less than 32, or nobody knows by how much
     SOURCE_SHIFT_DOWN,  // by 32 or more

@@ -110,6 +110,27 @@ static void addresses_go_through_arithmetic(void **state)
         { "ld.param.u32 %r0, [s+10];\nld.param.u32 %r1, [s+14];\nmov.b64 %d0, {%r0, %r1};\n" USE(
               "d0"),
           "2+10w" },
+        { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %d0, %r0;\n"
+          "cvt.u64.u32 %d1, %r1;\nbfi.b64 %d2, %d1, %d0, 32, 32;\nld.param.u64 %d3, [a];\n"
+          "selp.b64 %d4, %d2, %d3, %p0;\n" USE("d4"),
+          "0+0w 2+8w" },
+        { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %d0, %r0;\n"
+          "cvt.u64.u32 %d1, %r1;\nshl.b64 %d1, %d1, 16;\nshl.b64 %d1, %d1, 16;\n"
+          "or.b64 %d2, %d0, %d1;\n" USE("d2"),
+          "2+8w" },
+        { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %d0, %r0;\n"
+          "mul.wide.u32 %d1, %r1, 65536;\nmad.lo.s64 %d2, %d1, -65536, %d0;\n" USE("d2"),
+          "2+8w" },
+        { LOAD_A "ld.global.u32 %r0, [%d0];\nmul.wide.u32 %d1, %r0, 65536;\nshl.b64 %d1, %d1, 20;\n"
+                 "add.s64 %d1, %d1, %d0;\n" USE("d1"),
+          "0+0rw" },
+        { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %d0, %r0;\n"
+          "cvt.u64.u32 %d1, %r1;\nmul.lo.s64 %d1, %d1, -4294967296;\nsub.s64 %d2, %d0, %d1;\n" USE(
+              "d2"),
+          "2+8w" },
+        { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %d0, %r0;\n"
+          "cvt.u64.u32 %d1, %r1;\nshl.b64 %d1, %d1, %r2;\nor.b64 %d2, %d0, %d1;\n" USE("d2"),
+          "2+8w" },
         { LOAD_A LOAD_B "slct.b64.s32 %d2, %d0, %d1, %r0;\n" USE("d2"), "0+0w 1+0w" },
         { LOAD_A "shr.u64 %d1, %d0, 4;\nshl.b64 %d2, %d1, 4;\n" USE("d2"), "0+0w" },
         { LOAD_A "shfl.sync.idx.b32 %r0|%p0, %r1, 0, 31, -1;\n" USE("d0"), "0+0w" },
@@ -178,6 +199,9 @@ static void memory_gives_back_what_it_holds(void **state)
           "ld.global.u32 %r0, [%d0];\ncvt.u64.u32 %d1, %r0;\nshl.b64 %d1, %d1, 32;\n" USE("d1"),
           LOADED },
         { LOAD_A "atom.global.add.u64 %d1, [%d0], 1;\n" USE("d1"), LOADED },
+        { LOAD_A "ld.global.u32 %r0, [%d0];\ncvt.u64.u32 %d1, %r0;\n"
+                 "mul.lo.s64 %d1, %d1, 4294967296;\n" USE("d1"),
+          LOADED },
         { "ld.const.u64 %d1, [place];\n" USE("d1"), LOADED },
         { LOAD_A
           "cp.async.ca.shared.global [%r0], [%d0], 8;\nld.shared.u64 %d1, [tile];\n" USE("d1"),
