@@ -262,13 +262,13 @@ static void disguise(struct writer *writer)
         break;
     case 3:
         put(writer, "cvt.u32.u64 %%r%d, %%rd%d;\n", low, a.number);
-        put(writer, "shr.u64 %%rd%d, %%rd%d, 32;\n", other, a.number);
-        put(writer, "cvt.u32.u64 %%r%d, %%rd%d;\n", high, other);
+        put(writer, "shr.u64 %%rd%d, %%rd%d, 32;\ncvt.u32.u64 %%r%d, %%rd%d;\n", other, a.number,
+            high, other);
         put(writer, "cvt.u64.u32 %%rd%d, %%r%d;\n", other, high);
-        put(writer, "shl.b64 %%rd%d, %%rd%d, 32;\n", other, other);
+        for (int left = 32, by = chance(writer, 50) ? 32 : 16; left > 0; left -= by)
+            put(writer, "shl.b64 %%rd%d, %%rd%d, %d;\n", other, other, by);
         put(writer, "cvt.u64.u32 %%rd%d, %%r%d;\n", to, low);
-        put(writer, "%s.b64 %%rd%d, %%rd%d, %%rd%d;\n", chance(writer, 50) ? "or" : "xor", to, to,
-            other);
+        put(writer, "%s.b64 %%rd%d, %%rd%d, %%rd%d;\n", a.low & 8 ? "or" : "xor", to, to, other);
         break;
     case 4:
         put(writer, "shr.u64 %%rd%d, %%rd%d, 3;\n", other, a.number);
