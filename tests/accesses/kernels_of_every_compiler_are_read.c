@@ -52,6 +52,7 @@ static const struct {
     { "triton_grouped_80", "grouped", LOADED },
     { "triton_swapped_90", "swapped", "0+0rw 1+0rw" },
     { "triton_tiles_90", "tiles", STRANGE },
+    { "triton_mapped_90", "mapped", STRANGE },
     { "warp_own_80", "paired", "1+0r 1+64w 2+0r" },
     { "warp_own_80", "scaled", "1+0r 3+0w" },
     { "warp_own_80", "summed", "1+0r 2+0rwa" },

@@ -42,6 +42,11 @@ def tiles(a, b, rows, columns, BLOCK: tl.constexpr):  # a tensor map that the ke
     other.store([0, 0], one.load([0, 0]))
 
 
+@triton.jit
+def mapped(a, b, BLOCK: tl.constexpr):  # tensor maps among the arguments
+    b.store([0, 0], a.load([0, 0]))
+
+
 def compile(kernel, types, arch, block):
     src = triton.compiler.ASTSource(fn=kernel, signature={**dict(zip(kernel.arg_names, types)), "BLOCK": "constexpr"},
                                     constexprs={"BLOCK": block})
@@ -55,3 +60,4 @@ compile(counted, ["*i32", "*i32", "i32"], 80, 256)
 compile(grouped, ["*i64", "*fp32", "i32"], 80, 256)
 compile(swapped, ["*fp32", "*fp32", "i32"], 90, 256)
 compile(tiles, ["*fp32", "*fp32", "i32", "i32"], 90, 16)
+compile(mapped, ["tensordesc<fp32[16,16]>", "tensordesc<fp32[16,16]>"], 90, 16)
