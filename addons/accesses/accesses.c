@@ -210,15 +210,20 @@ static struct word resolve(const struct resolver *resolver, uint32_t argument, u
 typedef braid_status word_taker(const struct resolver *resolver, const struct kernel_access *access,
                                 struct word word, void *user);
 
-// Loads are aligned, so a pointer at an unknown offset is not at each of them. It may come in
-// halves.
+// Loads are aligned, so a pointer at an unknown offset is not at each of them.
+static uint32_t step_of(const struct code_parameter *parameter, uint32_t offset)
+{
+    const uint32_t most = offset == SOURCE_ANYWHERE ? WORD : HALF;
+    return parameter->align && parameter->align < most ? parameter->align : most;
+}
+
 static braid_status take_words(const struct resolver *resolver, const struct kernel_access *access,
                                word_taker *take, void *user)
 {
     const struct code_parameter *parameter =
         (const struct code_parameter *)resolver->kernel->found.parameters.items + access->parameter;
-    const bool is_anywhere = access->offset == ACCESSES_ANYWHERE;
-    const uint32_t step = parameter->align && parameter->align < HALF ? parameter->align : HALF;
+    const bool is_anywhere = source_is_anywhere(access->offset);
+    const uint32_t step = step_of(parameter, access->offset);
     uint32_t offset = is_anywhere ? 0 : access->offset;
     braid_status status = BRAID_OK;
     for (; !status && (uint64_t)offset + WORD <= parameter->bytes; offset += step) {

@@ -235,12 +235,13 @@ static uint32_t read_parameter(const struct place *place, uint32_t item, uint32_
     const uint32_t bytes = place->instruction->bytes;
     struct source_sets *sets = sets_of(place);
     if (bytes == 0)
-        return braid_sources_one(sets, source_make(SOURCE_WORD, item, SOURCE_ANYWHERE));
+        return braid_sources_one(sets, source_make(SOURCE_WORD, item, SOURCE_ANYWHERE_IN_HALVES));
     if (bytes < WHOLE / 2)
         return braid_sources_one(sets, source_make(SOURCE_BYTES, item, offset & ~3u));
     if (offset == SOURCE_ANYWHERE)
         return braid_sources_one(
-            sets, source_make(bytes < WHOLE ? SOURCE_HALF : SOURCE_WORD, item, SOURCE_ANYWHERE));
+            sets, bytes < WHOLE ? source_make(SOURCE_HALF, item, SOURCE_ANYWHERE_IN_HALVES)
+                                : source_make(SOURCE_WORD, item, SOURCE_ANYWHERE));
     if (bytes < WHOLE)
         return braid_sources_one(sets, source_make(SOURCE_HALF, item, offset));
     uint32_t set = 0;

@@ -17,12 +17,9 @@ enum {
     ACCESSES_UPDATES = 1 << 2, // atomically
 };
 
-// An offset of a parameter where a pointer may stand, in bytes.
-#define ACCESSES_ANYWHERE SOURCE_ANYWHERE
-
 struct kernel_access {
     uint32_t parameter;
-    uint32_t offset; // 8 bytes there are a pointer; ACCESSES_ANYWHERE: at any offset
+    uint32_t offset; // 8 bytes there are a pointer; or source_is_anywhere
     unsigned acts;
     const char *read_at, *written_at; // the first instruction that does so; NULL: none does
 };

@@ -108,7 +108,7 @@ static void put(struct source_sets *sets, enum source_kind kind, uint32_t item, 
 
 static uint32_t moved(uint32_t offset, uint32_t by)
 {
-    return offset == SOURCE_ANYWHERE ? SOURCE_ANYWHERE : offset + by;
+    return source_is_anywhere(offset) ? offset : offset + by;
 }
 
 // The halves of a word, of which `change` takes one or both.

@@ -28,8 +28,15 @@ enum source_kind {
     SOURCE_UNKNOWN,   // perhaps an address, and nobody knows which
 };
 
-// An offset that nobody knows.
+// Offsets that nobody knows. Loads are aligned: of a parameter with this alignment, 8 bytes are
+// loaded at multiples of 8, and halves of a pointer at multiples of 4.
 #define SOURCE_ANYWHERE UINT32_MAX
+#define SOURCE_ANYWHERE_IN_HALVES (UINT32_MAX - 1)
+
+static inline bool source_is_anywhere(uint32_t offset)
+{
+    return offset >= SOURCE_ANYWHERE_IN_HALVES;
+}
 
 static inline uint64_t source_make(enum source_kind kind, uint32_t item, uint32_t offset)
 {

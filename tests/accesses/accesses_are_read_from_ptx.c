@@ -159,6 +159,10 @@ static void structs_have_offsets(void **state)
         { "mov.b64 %d0, s;\nld.param.u32 %r0, [n];\nmul.wide.u32 %d1, %r0, 8;\n"
           "add.s64 %d2, %d0, %d1;\nld.param.b64 %d3, [%d2];\n" USE("d3"),
           "2+?w" },
+        { "mov.b64 %d0, s;\nld.param.u32 %r0, [n];\nmul.wide.u32 %d1, %r0, 4;\n"
+          "add.s64 %d2, %d0, %d1;\nld.param.v2.b32 {%r1, %r2}, [%d2];\n"
+          "mov.b64 %d3, {%r1, %r2};\n" USE("d3"),
+          "2+??w" },
         { ".reg .v2 .b64 %v;\nld.param.v2.b64 %v, [s+8];\n" USE("v.y"), "2+8w 2+16w" },
         { "mov.b64 %d0, s;\nld.param.b64 %d1, [%d0+28];\n" USE("d1"), ASSEMBLED },
         { "ld.param.u8 %h0, [s+8];\ncvt.u32.u16 %r0, %h0;\nmov.b64 %d0, {%r0, %r1};\n" USE("d0"),

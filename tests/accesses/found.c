@@ -19,8 +19,9 @@ static void write_accesses(const struct kernel_accesses *accesses, FILE *to)
     const char *separator = "";
     for (size_t i = 0; i < accesses->items.num; i++) {
         fprintf(to, "%s%u+", separator, items[i].parameter);
-        if (items[i].offset == ACCESSES_ANYWHERE)
-            fprintf(to, "?%s", acts_of(items[i].acts));
+        if (source_is_anywhere(items[i].offset))
+            fprintf(to, "%s%s", items[i].offset == SOURCE_ANYWHERE ? "?" : "??",
+                    acts_of(items[i].acts));
         else
             fprintf(to, "%u%s", items[i].offset, acts_of(items[i].acts));
         separator = " ";

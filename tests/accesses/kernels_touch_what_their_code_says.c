@@ -126,9 +126,11 @@ static void name_all(const unsigned char *arguments, const struct kernel_accesse
 {
     const struct kernel_access *items = accesses->items.items;
     for (size_t i = 0; i < accesses->items.num; i++) {
-        if (items[i].offset != ACCESSES_ANYWHERE)
+        if (!source_is_anywhere(items[i].offset))
             name_one(arguments, &items[i], items[i].offset, named);
-        for (size_t k = 0; items[i].offset == ACCESSES_ANYWHERE && k < KERNEL_STRUCT_BYTES; k++)
+        const size_t step = items[i].offset == SOURCE_ANYWHERE ? 8 : 4;
+        for (size_t k = 0; source_is_anywhere(items[i].offset) && k < KERNEL_STRUCT_BYTES;
+             k += step)
             name_one(arguments, &items[i], k, named);
     }
 }

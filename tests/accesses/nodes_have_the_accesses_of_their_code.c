@@ -18,18 +18,20 @@ static const char copies[] = HEAD
     ".entry k(.param .u64 from, .param .align 8 .b8 to[16], .param .u64 n) {\n" LOAD("d0", "from")
         LOAD("d1", "to+8") "ld.global.u32 %r0, [%d0];\n"
                            "st.global.u32 [%d1], %r0;\nret;\n}\n";
-// Reads through any pointer of the struct.
-#define CHOOSES(struct)                                                                            \
+// Reads through any pointer of the struct, which one or two instructions load.
+#define CHOOSES(struct, load)                                                                      \
     HEAD ".entry k(.param .u64 from, .param " struct ", .param .u64 n) {\n"                        \
                                                      "mov.b64 %d0, to;\n" LOAD(                    \
-                                                         "d1", "n") "shl.b64 %d1, %d1, "           \
-                                                                    "3;\nadd.s64 %d0, %d0, %d1;\n" \
-                                                                    "ld.param.b64 %d2, "           \
-                                                                    "[%d0];\nld.u32 %r0, [%d2];\n" \
-                                                                    "ret;\n}\n"
-static const char chooses[] = CHOOSES(".align 8 .b8 to[16]");
-static const char chooses_words[] = CHOOSES(".align 4 .b8 to[16]");
-static const char chooses_bytes[] = CHOOSES(".align 1 .b8 to[16]");
+                                                         "d1",                                     \
+                                                         "n") "shl.b64 %d1, %d1, 3;\nadd.s64 "     \
+                                                              "%d0, %d0, %d1;\n" load              \
+                                                              "ld.u32 %r0, [%d2];\nret;\n}\n"
+#define WHOLE "ld.param.b64 %d2, [%d0];\n"
+#define HALVES "ld.param.v2.b32 {%r1, %r2}, [%d0]; mov.b64 %d2, {%r1, %r2};\n"
+static const char chooses[] = CHOOSES(".align 8 .b8 to[16]", WHOLE);
+static const char chooses_halves[] = CHOOSES(".align 8 .b8 to[16]", HALVES);
+static const char chooses_words[] = CHOOSES(".align 4 .b8 to[16]", WHOLE);
+static const char chooses_bytes[] = CHOOSES(".align 1 .b8 to[16]", WHOLE);
 // Writes through `from`, and reads through the first pointer of `to`.
 static const char turns[] = HEAD
     ".entry k(.param .u64 from, .param .align 8 .b8 to[16], .param .u64 n) {\n" LOAD("d0", "from")
@@ -231,11 +233,12 @@ static void a_pointer_may_stand_at_any_aligned_offset(void **state)
         const char *text;
         size_t offset;
         const char *expected;
-    } examples[] = { { chooses, 4, "reads 'b' through argument 1" },
-                     { chooses, 3, "" },
-                     { chooses_words, 4, "reads 'b' through argument 1" },
-                     { chooses_words, 3, "" },
-                     { chooses_bytes, 3, "reads 'b' through argument 1" } };
+    } examples[] = {
+        { chooses, 8, "reads 'b' through argument 1" },        { chooses, 4, "" },
+        { chooses_halves, 4, "reads 'b' through argument 1" }, { chooses_halves, 3, "" },
+        { chooses_words, 4, "reads 'b' through argument 1" },  { chooses_words, 3, "" },
+        { chooses_bytes, 3, "reads 'b' through argument 1" }
+    };
     for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
         struct setting s = make_setting(examples[i].text);
         const void *b = memory + BYTES;

@@ -24,7 +24,7 @@ static void check_access(const struct text *text, const struct kernel_accesses *
     const struct code_parameter *parameters = accesses->parameters.items;
     fuzz_expect(access->parameter < accesses->parameters.num);
     const uint64_t end = (uint64_t)access->offset + BYTES_OF_POINTER;
-    fuzz_expect(access->offset == ACCESSES_ANYWHERE || end <= parameters[access->parameter].bytes);
+    fuzz_expect(source_is_anywhere(access->offset) || end <= parameters[access->parameter].bytes);
     fuzz_expect(access->acts & (ACCESSES_READS | ACCESSES_WRITES));
     fuzz_expect(!(access->acts & ACCESSES_READS) == !access->read_at);
     fuzz_expect(!(access->acts & ACCESSES_WRITES) == !access->written_at);

@@ -67,7 +67,7 @@ static void print_parameter(const struct text_facts *facts, const struct entry_f
         fputs(separator, stdout);
         if (parameters[index].bytes == sizeof(uint64_t))
             fputs(name_of(items[i].acts), stdout);
-        else if (items[i].offset == ACCESSES_ANYWHERE)
+        else if (source_is_anywhere(items[i].offset))
             printf("at any offset %s", name_of(items[i].acts));
         else
             printf("at %" PRIu32 " %s", items[i].offset, name_of(items[i].acts));

@@ -38,7 +38,7 @@ static json_t *word_to_json(struct ptx_word word)
 
 static json_t *access_to_json(const struct text_facts *facts, const struct kernel_access *access)
 {
-    const bool is_anywhere = access->offset == ACCESSES_ANYWHERE;
+    const bool is_anywhere = source_is_anywhere(access->offset);
     return json_pack(
         "{s:o, s:b, s:b, s:b, s:o, s:o}", "offset",
         is_anywhere ? json_null() : json_integer(access->offset), "reads",
