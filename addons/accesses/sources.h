@@ -28,8 +28,8 @@ enum source_kind {
     SOURCE_UNKNOWN,   // perhaps an address, and nobody knows which
 };
 
-// Offsets that nobody knows. Loads are aligned: of a parameter with this alignment, 8 bytes are
-// loaded at multiples of 8, and halves of a pointer at multiples of 4.
+// Offsets that nobody knows. Loads are aligned. If the parameter is, too, a whole pointer is loaded
+// at a multiple of 8, and half of one at a multiple of 4.
 #define SOURCE_ANYWHERE UINT32_MAX
 #define SOURCE_ANYWHERE_IN_HALVES (UINT32_MAX - 1)
 

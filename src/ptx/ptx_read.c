@@ -189,6 +189,7 @@ static void skip_directive(struct reader *reader, struct ptx_word word)
 
 static void read_instruction(struct reader *reader, struct ptx_statement *statement)
 {
+    const unsigned operands = skip_statement(reader); // a text that ends here may have half a word
     statement->kind = PTX_INSTRUCTION;
     if (!reader->failed && !braid_ptx_facts_of(statement->word, &statement->facts)) {
         int length = statement->word.length < 60 ? (int)statement->word.length : 60;
@@ -197,7 +198,7 @@ static void read_instruction(struct reader *reader, struct ptx_statement *statem
         braid_ptx_refuse(reader->reason, "it has the instruction '%.*s', which Braid does not know",
                          length, statement->word.at);
     }
-    statement->facts |= skip_statement(reader);
+    statement->facts |= operands;
 }
 
 // The statement that begins with the word.
