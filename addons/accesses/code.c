@@ -30,12 +30,12 @@ static bool declare(struct code_names *names, const char *at, const char *end,
                    (is_value || braid_ptx_word_is(word, "="));
         if (depth != 0 || is_value || !braid_ptx_is_name(word))
             continue;
-        if (*at == '<') // a range of registers, which are declared where they are used
-            continue;
-        const struct code_name *name = braid_code_names_put(names, word, kind, *num);
+        const bool is_range = *at == '<'; // its registers are declared where they are used
+        const struct code_name *name =
+            braid_code_names_put(names, word, is_range ? CODE_NAME_RANGE : kind, *num);
         if (!name)
             return false;
-        *num += name->index == *num;
+        *num += !is_range && name->index == *num;
     }
     return true;
 }

@@ -217,15 +217,27 @@ static struct code_value constant(struct operands_reader *reader, enum source_ki
                                 .function = CODE_NONE };
 }
 
-// A name that nobody declared is that of a register.
+static bool is_of_range(const struct code_function *function, struct ptx_word word)
+{
+    while (word.length && isdigit((unsigned char)word.at[word.length - 1]))
+        word.length--;
+    const struct code_name *name = braid_code_names_find(&function->names, word);
+    return name && name->kind == CODE_NAME_RANGE;
+}
+
+// A name that nobody declared is that of a register. A name that a function and the module declare
+// may be either, since a function has scopes.
 static struct code_name *find_name(struct operands_reader *reader, struct ptx_word word)
 {
+    static struct code_name mixed = { .kind = CODE_NAME_MIXED };
     struct code_function *function = reader->function;
-    struct code_name *name = braid_code_names_find(&function->names, word);
-    if (!name)
-        name = braid_code_names_find(&reader->code->names, word);
-    if (name)
-        return name;
+    struct code_name *name = braid_code_names_find(&function->names, word), *outer = NULL;
+    if (!name || *word.at != '%') // that of a register, as a rule
+        outer = braid_code_names_find(&reader->code->names, word);
+    if (outer && (name || is_of_range(function, word)))
+        return &mixed;
+    if (name || outer)
+        return name ? name : outer;
     name = braid_code_names_put(&function->names, word, CODE_NAME_CELL, function->num_cells);
     function->num_cells += name != NULL;
     reader->failed = reader->failed || !name;

@@ -17,6 +17,7 @@ enum code_name_kind {
     CODE_NAME_SHARED,
     CODE_NAME_VARIABLE, // in .global or .const
     CODE_NAME_FUNCTION,
+    CODE_NAME_RANGE, // registers, such as %r<9>: a number stands behind the name
     CODE_NAME_MIXED, // more than one of these
 };
 

@@ -9,7 +9,8 @@
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 #define MODULE                                                                                     \
-    HEAD ".global .align 8 .b8 counter[8] = {1, 2};\n.const .align 8 .b64 place;\n"                \
+    HEAD ".global .align 8 .b8 counter[8] = {1, 2};\n.global .b64 slot1;\n.const .align 8 .b64 "   \
+         "place;\n"                                                                                \
          ".extern .shared .align 16 .b8 tile[];\n"                                                 \
          ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"                  \
          ".extern .func (.param .b64 r) malloc(.param .b64 a);\n"                                  \
@@ -265,6 +266,9 @@ static void what_nobody_knows_is_not_proven(void **state)
           STRANGE },
         { "multimem.red.add.u32 [%d0], %r0;", STRANGE },
         { ".reg .b64 tile;\nmov.u64 %d0, 1;", "" },
+        { ".reg .b64 tile;\nmov.u64 tile, 1;", "a name stands for several things" },
+        { ".reg .b64 slot<3>;\nmov.u64 slot1, 1;", "a name stands for several things" },
+        { ".reg .b64 slot<3>;\nmov.u64 slot2, 1;", "" },
         { ".reg .b64 depot;\nmov.u64 %d0, depot;", "a name stands for several things" },
         { LOAD_A "st.global.u32 [%d0], %r0\nst.global.u32 [%d1], %r0;",
           "its operands are not understood" },

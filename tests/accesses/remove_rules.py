@@ -116,6 +116,8 @@ RULES = {
         ("    if (flow->why)\n        refuse(accesses, flow->why, flow->at);", ""),
     ],
     "code_instructions.c": [
+        ("    if (outer && (name || is_of_range(function, word)))", "    if (outer && is_of_range(function, word))"),
+        ("    if (outer && (name || is_of_range(function, word)))", "    if (outer && name)"),
         ("    if (braid_ptx_word_begins(word, \"wmma.load\"))\n        return CODE_LOAD;", ""),
         ("        instruction->why = \"it calls a function by its address\";\n        return;", "        return;"),
         ("    if (!function->body && !is_harmless(function->name))", "    if (0)"),
