@@ -20,7 +20,8 @@ uint32_t braid_code_bits_of(struct ptx_word part)
     uint32_t bits = braid_ptx_read_number(part, at, 10), times = 1;
     if (end > 2 && part.at[end - 2] == 'x')
         times = (uint32_t)(part.at[end - 1] - '0');
-    return bits <= MOST_BITS && times <= 8 ? bits * times : 0;
+    const bool is_type = bits <= MOST_BITS && (bits & (bits - 1)) == 0 && times <= 8;
+    return is_type ? bits * times : 0;
 }
 
 // The part of an opcode that begins behind *at, which moves past it; length 0: there is none.

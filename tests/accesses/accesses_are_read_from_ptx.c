@@ -273,6 +273,7 @@ static void what_nobody_knows_is_not_proven(void **state)
         { LOAD_A "st.global.u32 [%d0], %r0\nst.global.u32 [%d1], %r0;",
           "its operands are not understood" },
         { LOAD_A "st.global.u32 [%d0*2], %r0;", "its operands are not understood" },
+        { "ld.param.u65 %d0, [s+16];\n" USE("d0"), "2+??w" },
         { "frobnicate.b64 %d0;",
           "it has the instruction 'frobnicate.b64', which Braid does not know" },
     };
