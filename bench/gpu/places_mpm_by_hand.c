@@ -120,6 +120,8 @@ struct mpm_by_hand *mpm_by_hand_open(struct mpm_run *run, bool captured)
     hand->exec = run->exec;
     hand->first = run->world.device;
     hand->gpu = gpu_from(hand->first->backend);
+    // Braid gives tasks the values that were set, as the gravity, when it launches them.
+    must(braid_exec_update(run->exec, &run->exec->frames.slots[0], 0, 0));
     must(braid_event_create(hand->first, NULL, &hand->begin));
     for (int m = 0; m < MPM_NUM_MATERIALS; m++) {
         braid_device *device = run->world.devices[m];
