@@ -361,38 +361,12 @@ static void note_buffer(struct audit *audit, struct audit_buffer *buffer)
     buffer->is_noted = true;
 }
 
-// A node that has not written the page reads older data. A node that is not seen in full may have
-// written it.
+// A node that has not written the page reads older data. A node that is not seen in full, or not at
+// this page, may have written it.
 static bool may_read(const struct audit *audit, const struct audit_access *access, size_t page)
 {
     return access->may_read || audit->unseen || atomic_load(audit->child_accesses) ||
-           audit->users[page].writer == audit->num_begun;
-}
-
-// These bytes are written, as the node declares.
-static void note_writer(struct audit *audit, uintptr_t begin, uintptr_t end)
-{
-    for (uintptr_t at = begin; at < end; at = round_down(at, AUDIT_PAGE) + AUDIT_PAGE) {
-        size_t page = braid_audit_page_at(&audit->pages, at);
-        if (page != AUDIT_NO_PAGE)
-            audit->users[page].writer = audit->num_begun;
-    }
-}
-
-void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
-{
-    struct audit_memory *memory = &audit->memory;
-    if (!audit->runs)
-        return;
-    for (uint32_t i = 0; writes && i < audit->num_declared; i++)
-        if (audit->declared[i].may_write)
-            note_writer(audit, larger(begin, audit->declared[i].begin),
-                        smaller(end, audit->declared[i].end));
-    braid_audit_memory_judge(memory, audit->declared, audit->num_declared, begin, end, writes);
-    for (size_t i = 0; i < memory->num_buffers; i++) {
-        if (memory->buffers[i].counts[writes].num)
-            note_buffer(audit, &memory->buffers[i]);
-    }
+           !audit->pages.own[page] || audit->users[page].writer == audit->num_begun;
 }
 
 // Whether the node declares such accesses to these bytes.
@@ -568,6 +542,28 @@ void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes,
     judge_faulted(audit, &faulted);
 }
 
+// Bytes behind each other that are undeclared count once.
+void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
+{
+    uintptr_t undeclared = begin;
+    for (uintptr_t at = begin, next; audit->runs && at < end; at = next) {
+        const size_t page = braid_audit_page_at(&audit->pages, at);
+        bool is_declared = false;
+        next = smaller(end, round_down(at, AUDIT_PAGE) + AUDIT_PAGE);
+        if (page == AUDIT_NO_PAGE)
+            continue;
+        const struct faulted faulted = { at, next, at, page, writes, true };
+        next = smaller(next, find_end(audit, at, next, &faulted, &is_declared));
+        mark_made(audit, &faulted);
+        if (!is_declared)
+            continue;
+        count(audit, undeclared, at, writes);
+        undeclared = next;
+    }
+    if (audit->runs && undeclared < end)
+        count(audit, undeclared, end, writes);
+}
+
 void braid_audit_judge_hidden(struct audit *audit, uintptr_t address)
 {
     uintptr_t page = address / AUDIT_PAGE * AUDIT_PAGE;
@@ -671,6 +667,8 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
         rights = open_counted(audit, address, writes, &pages);
         begin = pages.begin, end = pages.end;
     }
+    for (uintptr_t at = begin; at < end && rights & wanted && rights & PROT_WRITE; at += AUDIT_PAGE)
+        audit->users[braid_audit_page_at(&audit->pages, at)].writer = audit->num_begun;
     return (rights & wanted) &&
            braid_audit_pages_allow(&audit->pages, begin, (end - begin) / AUDIT_PAGE,
                                    rights | PROT_EXEC);

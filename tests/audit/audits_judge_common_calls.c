@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// On the CPU an audit judges what common system calls of a node use, and no more than that.
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "audit/audit_testing.h"
+
+enum { HAND_OVER = 59, BYTES = 64 };
+
+static int ends[2]; // a pipe's
+
+static int open_site(void **state)
+{
+    char letter = 0;
+    if (prctl(HAND_OVER, 1, 0, 0, &letter))
+        skip_program("the system hands no calls over");
+    prctl(HAND_OVER, 0, 0, 0, 0);
+    int opened = open_audited(state);
+    assert_int_equal(pipe(ends), 0);
+    return opened;
+}
+
+static int close_site(void **state)
+{
+    close(ends[0]), close(ends[1]);
+    return close_audited(state);
+}
+
+static void add_call(braid_host_function *call, braid_access_mode mode)
+{
+    check_ok(braid_graph_add_host_call(audited.graph,
+                                       &(braid_host_call){
+                                           BRAID_ACCESSES({ audited.buffer, mode }),
+                                           .call = call,
+                                           .user = audited.words,
+                                       },
+                                       NULL));
+}
+
+static void send_bytes(void *words)
+{
+    char got[BYTES];
+    assert_int_equal(write(ends[1], words, BYTES), BYTES);
+    assert_int_equal(read(ends[0], got, BYTES), BYTES);
+}
+
+static void send_and_write(void *words)
+{
+    send_bytes(words);
+    *(volatile char *)words = 9;
+}
+
+static void write_and_send(void *words)
+{
+    *(volatile char *)words = 9;
+    send_bytes(words);
+}
+
+static void a_write_reads_what_the_node_has_not_written(void **state)
+{
+    (void)state;
+    add_call(send_and_write, BRAID_WRITE);
+    add_call(write_and_send, BRAID_WRITE);
+    audit(audited.device, audited.graph, &audited.findings);
+    assert_int_equal(audited.findings.num, 1);
+    assert_string_equal(audited.findings.items[0].text,
+                        "node 0 'host call' reads bytes from 0 to 63 of 'words', which it does not "
+                        "declare");
+}
+
+int main(void)
+{
+#if defined(UNDER_TSAN)
+    puts("the thread sanitizer makes system calls of its own in handlers");
+    return 77;
+#endif
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
+    const struct CMUnitTest tests[] = {
+        TEST(a_write_reads_what_the_node_has_not_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
