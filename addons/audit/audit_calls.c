@@ -228,23 +228,30 @@ static bool queues_work(const struct audit_call *call)
     return call->number == SYS_io_submit || call->number == SYS_io_uring_enter;
 }
 
-static bool takes_addresses_only(const struct audit_call *call)
+// How many first arguments may tell of memory that the call uses. Registers behind a call's
+// arguments may still have the buffer of an earlier one.
+static int count_args(const struct audit_call *call)
 {
-    switch (call->number) {
-    case SYS_mmap:
-    case SYS_mprotect:
-    case SYS_pkey_mprotect:
-    case SYS_munmap:
-    case SYS_mremap:
-    case SYS_madvise:
-    case SYS_exit:
-    case SYS_exit_group:
-    case SYS_set_robust_list:
-    case SYS_arch_prctl:
-        return true;
-    default:
-        return false;
-    }
+    static const struct {
+        short number, num;
+    } counts[] = { { SYS_mmap, 0 },         { SYS_mprotect, 0 },     { SYS_pkey_mprotect, 0 },
+                   { SYS_munmap, 0 },       { SYS_mremap, 0 },       { SYS_madvise, 0 },
+                   { SYS_exit, 0 },         { SYS_exit_group, 0 },   { SYS_set_robust_list, 0 },
+                   { SYS_arch_prctl, 0 },   { SYS_close, 0 },        { SYS_lseek, 0 },
+                   { SYS_dup, 0 },          { SYS_dup2, 0 },         { SYS_fsync, 0 },
+                   { SYS_fdatasync, 0 },    { SYS_ftruncate, 0 },    { SYS_sched_yield, 0 },
+                   { SYS_getpid, 0 },       { SYS_gettid, 0 },       { SYS_getppid, 0 },
+                   { SYS_kill, 0 },         { SYS_tgkill, 0 },       { SYS_open, 1 },
+                   { SYS_unlink, 1 },       { SYS_access, 1 },       { SYS_mkdir, 1 },
+                   { SYS_rmdir, 1 },        { SYS_pipe, 1 },         { SYS_pipe2, 1 },
+                   { SYS_getrusage, 2 },    { SYS_openat, 2 },       { SYS_stat, 2 },
+                   { SYS_lstat, 2 },        { SYS_fstat, 2 },        { SYS_unlinkat, 2 },
+                   { SYS_faccessat, 2 },    { SYS_mkdirat, 2 },      { SYS_rename, 2 },
+                   { SYS_gettimeofday, 2 }, { SYS_clock_getres, 2 }, { SYS_newfstatat, 3 } };
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        if (counts[i].number == (short)call->number)
+            return counts[i].num;
+    return AUDIT_CALL_ARGS;
 }
 
 // An argument may be the address of bytes, and another one their number. A small number is an
@@ -253,11 +260,12 @@ static void reach_args(const struct audit *audit, const struct audit_call *call,
                        struct call_reach *reach)
 {
     enum { MOST_FIXED_BYTES = 512 };
+    const int num = count_args(call);
     uintptr_t bytes = MOST_FIXED_BYTES;
-    for (int i = 0; i < AUDIT_CALL_ARGS; i++)
+    for (int i = 0; i < num; i++)
         if (call->args[i] > bytes && call->args[i] < INT32_MAX && !has_page(audit, call->args[i]))
             bytes = call->args[i];
-    for (int i = 0; i < AUDIT_CALL_ARGS; i++)
+    for (int i = 0; i < num; i++)
         if (call->args[i] > UINT32_MAX || has_page(audit, call->args[i]))
             reach_bytes(audit, call->args[i], bytes, reach);
 }
@@ -280,13 +288,11 @@ static void open_all_pages(struct audit *audit, struct audit_call *call)
 static void open_unknown(struct audit *audit, struct audit_call *call)
 {
     struct call_reach reach = { 0 };
-    if (takes_addresses_only(call))
-        return;
     if (!reach_lists(audit, call, &reach))
         reach_args(audit, call, &reach);
     if (reach.has_buffer)
         braid_audit_miss(audit, unseen_call);
-    if (reach.has_buffer || reach.has_page || !is_open_for(audit, call->args, AUDIT_CALL_ARGS))
+    if (reach.has_buffer || reach.has_page || !is_open_for(audit, call->args, count_args(call)))
         open_all_pages(audit, call);
 }
 
