@@ -39,44 +39,29 @@ static unsigned find_x87(unsigned char opcode, unsigned char operands)
     return widths[opcode & 7][operands >> 3 & 7];
 }
 
+// Rows of 16 opcodes, with a bit for each.
+typedef const uint16_t opcodes[16];
+
+static bool is_among(const uint16_t *rows, unsigned char opcode)
+{
+    return rows[opcode >> 4] >> (opcode & 15) & 1;
+}
+
 static bool is_of_bytes(unsigned char opcode)
 {
-    if (opcode < 0x40)
-        return !(opcode & 1) && (opcode & 7) < 4;
-    switch (opcode) {
-    case 0x80:
-    case 0x82:
-    case 0x84:
-    case 0x86:
-    case 0x88:
-    case 0x8a:
-    case 0xa0:
-    case 0xa2:
-    case 0xa4:
-    case 0xa6:
-    case 0xaa:
-    case 0xac:
-    case 0xae:
-    case 0xc0:
-    case 0xc6:
-    case 0xd0:
-    case 0xd2:
-    case 0xd7:
-    case 0xf6:
-    case 0xfe:
-        return true;
-    default:
-        return false;
-    }
+    static opcodes all = { 0x0505,        0x0505,        0x0505, 0x0505,       [8] = 0x0555,
+                           [10] = 0x5455, [12] = 0x0041, 0x0085, [15] = 0x4040 };
+    return is_among(all, opcode);
 }
 
 // Whether the instruction uses the stack, or the address of a call.
 static bool is_of_addresses(unsigned char opcode, unsigned char operands)
 {
+    static opcodes all = {
+        [5] = 0xffff, 0x0500, [8] = 0x8000, 0x3000, [12] = 0x020c, [14] = 0x0100
+    };
     bool is_branch = opcode == 0xff && (operands >> 3 & 7) >= 2;
-    return (opcode >= 0x50 && opcode <= 0x5f) || opcode == 0x68 || opcode == 0x6a ||
-           opcode == 0x8f || opcode == 0x9c || opcode == 0x9d || opcode == 0xc2 || opcode == 0xc3 ||
-           opcode == 0xc9 || opcode == 0xe8 || is_branch;
+    return is_among(all, opcode) || is_branch;
 }
 
 // The bytes of one number or of a vector.
@@ -88,71 +73,41 @@ static unsigned find_scalar(const struct code *code, unsigned vector)
 // The opcodes behind 0x0f, of integers; 0: another one.
 static unsigned find_second(const struct code *code, unsigned char opcode)
 {
-    if (opcode >= 0x40 && opcode <= 0x4f)
+    static opcodes of_operand = { [4] = 0xffff, [10] = 0x8808, 0x3d0a, 0x000a };
+    static opcodes of_bytes = { [9] = 0xffff, [11] = 0x4041, 0x0001 };
+    if (is_among(of_operand, opcode))
         return find_operand(code);
-    if (opcode >= 0x90 && opcode <= 0x9f)
-        return 1;
-    switch (opcode) {
-    case 0xb0:
-    case 0xb6:
-    case 0xbe:
-    case 0xc0:
-        return 1;
-    case 0xb7:
-    case 0xbf:
+    if (opcode == 0xb7 || opcode == 0xbf)
         return 2;
-    case 0xa3:
-    case 0xab:
-    case 0xaf:
-    case 0xb1:
-    case 0xb3:
-    case 0xb8:
-    case 0xba:
-    case 0xbb:
-    case 0xbc:
-    case 0xbd:
-    case 0xc1:
-    case 0xc3:
-        return find_operand(code);
-    case 0xc7:
+    if (opcode == 0xc7)
         return code->is_wide ? 16 : 8;
-    default:
-        return 0;
-    }
+    return is_among(of_bytes, opcode);
 }
 
 // Whether its vectors are of integers, and those without a prefix have 8 bytes.
 static bool is_of_integers(unsigned char opcode)
 {
-    static const uint16_t columns[16] = {
-        [6] = 0xbff8, [7] = 0x8071, [13] = 0xff30, [14] = 0xffb9, [15] = 0x7f71
-    };
-    return columns[opcode >> 4] >> (opcode & 15) & 1;
+    static opcodes all = { [6] = 0xbff8, 0x8071, [13] = 0xff30, 0xffb9, 0x7f71 };
+    return is_among(all, opcode);
 }
 
 // The bytes of instructions of vectors; 0: not known.
 static unsigned find_vector(const struct code *code, unsigned char opcode, unsigned vector)
 {
+    static opcodes of_all = { [1] = 0x0030, 0x0b00, [5] = 0x08f0, [12] = 0x0040 };
+    static opcodes of_scalars = { [1] = 0x0003, [5] = 0xf302, [12] = 0x0004 };
     if (is_of_integers(opcode))
         return code->is_short || code->repeat ? vector : 8;
+    if (is_among(of_all, opcode))
+        return vector;
+    if (is_among(of_scalars, opcode))
+        return find_scalar(code, vector);
     switch (opcode) {
     case 0x12:
     case 0x13:
     case 0x16:
     case 0x17:
         return code->repeat == 0xf3 || (code->repeat && vector > 16) ? vector : 8;
-    case 0x14:
-    case 0x15:
-    case 0x28:
-    case 0x29:
-    case 0x2b:
-    case 0x54:
-    case 0x55:
-    case 0x56:
-    case 0x57:
-    case 0x5b:
-    case 0xc6:
-        return vector;
     case 0x2a:
         return code->repeat ? find_operand(code) : 8;
     case 0x2c:
@@ -169,17 +124,6 @@ static unsigned find_vector(const struct code *code, unsigned char opcode, unsig
         return code->repeat || code->is_wide ? 8 : 4;
     case 0xd6:
         return 8;
-    case 0x10:
-    case 0x11:
-    case 0x51:
-    case 0x58:
-    case 0x59:
-    case 0x5c:
-    case 0x5d:
-    case 0x5e:
-    case 0x5f:
-    case 0xc2:
-        return find_scalar(code, vector);
     default:
         return 0;
     }
