@@ -139,6 +139,7 @@ braid_status braid_audit_memory_create(const braid_graph *graph, const braid_exe
                                        struct audit_memory *out_memory, void **out_block);
 // The first one that has the address, or NULL.
 struct audit_buffer *braid_audit_find_buffer(const struct audit_memory *memory, uintptr_t address);
+bool braid_audit_has_buffer(const struct audit_memory *memory, uintptr_t begin, uintptr_t end);
 // Counts accesses to all these bytes that are not among the declared ones, and
 // marks those of the latter that are made.
 void braid_audit_memory_judge(struct audit_memory *memory, struct audit_access *declared,

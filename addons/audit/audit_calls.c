@@ -50,7 +50,6 @@ static const struct use uses[] = {
     { SYS_rt_sigprocmask, 1, false, -1, 8 },
     { SYS_rt_sigprocmask, 2, true, -1, 8 },
     { SYS_wait4, 1, true, -1, 4 },
-    { SYS_brk, 0, false, -1, 0 }, // an address that is not used
 };
 enum { NUM_USES = sizeof(uses) / sizeof(uses[0]) };
 
@@ -83,13 +82,13 @@ static bool allow(struct audit *audit, struct audit_extent bytes, int rights)
     return done;
 }
 
-static bool has_buffer(const struct audit *audit, uintptr_t begin, uintptr_t bytes)
+static bool has_pages(const struct audit *audit, uintptr_t begin, uintptr_t end)
 {
-    const struct audit_extent *extents = audit->memory.extents;
-    uintptr_t end = bytes < UINTPTR_MAX - begin ? begin + bytes : UINTPTR_MAX;
-    for (size_t i = 0; i < audit->memory.num_extents; i++)
-        if (extents[i].begin < end && begin < extents[i].end)
+    for (size_t i = 0; i < audit->pages.num_spans; i++) {
+        const struct audit_span *span = &audit->pages.spans[i];
+        if (begin < span->begin + span->num * AUDIT_PAGE && span->begin < end)
             return true;
+    }
     return false;
 }
 
@@ -142,12 +141,8 @@ static void reach_bytes(const struct audit *audit, uintptr_t begin, uintptr_t by
                         struct call_reach *reach)
 {
     const uintptr_t end = bytes < UINTPTR_MAX - begin ? begin + bytes : UINTPTR_MAX;
-    reach->has_buffer = reach->has_buffer || has_buffer(audit, begin, bytes);
-    for (size_t i = 0; i < audit->pages.num_spans; i++) {
-        const struct audit_span *span = &audit->pages.spans[i];
-        if (begin < span->begin + span->num * AUDIT_PAGE && span->begin < end)
-            reach->has_page = true;
-    }
+    reach->has_buffer = reach->has_buffer || braid_audit_has_buffer(&audit->memory, begin, end);
+    reach->has_page = reach->has_page || has_pages(audit, begin, end);
 }
 
 // Where a list lies in a closed page, the node's faults tell of it.
@@ -214,12 +209,7 @@ static bool changes_pages(const struct audit *audit, const struct audit_call *ca
     bool is_one = call->number == SYS_mprotect || call->number == SYS_pkey_mprotect ||
                   call->number == SYS_munmap || call->number == SYS_mremap ||
                   call->number == SYS_madvise || is_fixed;
-    for (size_t i = 0; is_one && i < audit->pages.num_spans; i++) {
-        const struct audit_span *span = &audit->pages.spans[i];
-        if (begin < span->begin + span->num * AUDIT_PAGE && span->begin < begin + bytes)
-            return true;
-    }
-    return false;
+    return is_one && has_pages(audit, begin, begin + bytes);
 }
 
 // The system uses memory for the node, at any time from now on. The work would fail, not the call.
@@ -234,20 +224,28 @@ static int count_args(const struct audit_call *call)
 {
     static const struct {
         short number, num;
-    } counts[] = { { SYS_mmap, 0 },         { SYS_mprotect, 0 },     { SYS_pkey_mprotect, 0 },
-                   { SYS_munmap, 0 },       { SYS_mremap, 0 },       { SYS_madvise, 0 },
-                   { SYS_exit, 0 },         { SYS_exit_group, 0 },   { SYS_set_robust_list, 0 },
-                   { SYS_arch_prctl, 0 },   { SYS_close, 0 },        { SYS_lseek, 0 },
-                   { SYS_dup, 0 },          { SYS_dup2, 0 },         { SYS_fsync, 0 },
-                   { SYS_fdatasync, 0 },    { SYS_ftruncate, 0 },    { SYS_sched_yield, 0 },
-                   { SYS_getpid, 0 },       { SYS_gettid, 0 },       { SYS_getppid, 0 },
-                   { SYS_kill, 0 },         { SYS_tgkill, 0 },       { SYS_open, 1 },
-                   { SYS_unlink, 1 },       { SYS_access, 1 },       { SYS_mkdir, 1 },
-                   { SYS_rmdir, 1 },        { SYS_pipe, 1 },         { SYS_pipe2, 1 },
-                   { SYS_getrusage, 2 },    { SYS_openat, 2 },       { SYS_stat, 2 },
-                   { SYS_lstat, 2 },        { SYS_fstat, 2 },        { SYS_unlinkat, 2 },
-                   { SYS_faccessat, 2 },    { SYS_mkdirat, 2 },      { SYS_rename, 2 },
-                   { SYS_gettimeofday, 2 }, { SYS_clock_getres, 2 }, { SYS_newfstatat, 3 } };
+    } counts[] = { { SYS_brk, 0 },          { SYS_mmap, 0 },
+                   { SYS_mprotect, 0 },     { SYS_pkey_mprotect, 0 },
+                   { SYS_munmap, 0 },       { SYS_mremap, 0 },
+                   { SYS_madvise, 0 },      { SYS_exit, 0 },
+                   { SYS_exit_group, 0 },   { SYS_set_robust_list, 0 },
+                   { SYS_arch_prctl, 0 },   { SYS_close, 0 },
+                   { SYS_lseek, 0 },        { SYS_dup, 0 },
+                   { SYS_dup2, 0 },         { SYS_fsync, 0 },
+                   { SYS_fdatasync, 0 },    { SYS_ftruncate, 0 },
+                   { SYS_sched_yield, 0 },  { SYS_getpid, 0 },
+                   { SYS_gettid, 0 },       { SYS_getppid, 0 },
+                   { SYS_kill, 0 },         { SYS_tgkill, 0 },
+                   { SYS_open, 1 },         { SYS_unlink, 1 },
+                   { SYS_access, 1 },       { SYS_mkdir, 1 },
+                   { SYS_rmdir, 1 },        { SYS_pipe, 1 },
+                   { SYS_pipe2, 1 },        { SYS_getrusage, 2 },
+                   { SYS_openat, 2 },       { SYS_stat, 2 },
+                   { SYS_lstat, 2 },        { SYS_fstat, 2 },
+                   { SYS_unlinkat, 2 },     { SYS_faccessat, 2 },
+                   { SYS_mkdirat, 2 },      { SYS_rename, 2 },
+                   { SYS_gettimeofday, 2 }, { SYS_clock_getres, 2 },
+                   { SYS_newfstatat, 3 } };
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         if (counts[i].number == (short)call->number)
             return counts[i].num;

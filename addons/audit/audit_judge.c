@@ -406,14 +406,6 @@ static void count(struct audit *audit, uintptr_t begin, uintptr_t end, bool writ
     }
 }
 
-static bool has_buffer(const struct audit *audit, uintptr_t begin, uintptr_t end)
-{
-    for (size_t i = 0; i < audit->memory.num_buffers; i++)
-        if (audit->memory.buffers[i].begin < end && begin < audit->memory.buffers[i].end)
-            return true;
-    return false;
-}
-
 static void judge_beside(struct audit *audit, uintptr_t begin, uintptr_t end,
                          const struct faulted *faulted)
 {
@@ -422,7 +414,7 @@ static void judge_beside(struct audit *audit, uintptr_t begin, uintptr_t end,
         next = find_end(audit, at, end, faulted, &is_declared);
         if (!is_declared && faulted->is_exact)
             count(audit, at, next, faulted->writes);
-        else if (!is_declared && has_buffer(audit, at, next))
+        else if (!is_declared && braid_audit_has_buffer(&audit->memory, at, next))
             audit->is_wide = true;
     }
 }

@@ -168,6 +168,14 @@ struct audit_buffer *braid_audit_find_buffer(const struct audit_memory *memory, 
     return NULL;
 }
 
+bool braid_audit_has_buffer(const struct audit_memory *memory, uintptr_t begin, uintptr_t end)
+{
+    for (size_t i = 0; i < memory->num_extents; i++)
+        if (memory->extents[i].begin < end && begin < memory->extents[i].end)
+            return true;
+    return false;
+}
+
 // ---- accesses of which all bytes are known at once: of copies, fills and system calls ----
 
 // The end of the bytes from `begin` on that are declared alike, and whether they are.
