@@ -29,7 +29,7 @@ graph.fill(memory, 2)
 graph.host(lambda: memory.__setitem__(0, memory[0] + 1), updates=memory)
 braid.Exec(braid.Device("cpu"), graph).run()
 assert memory == bytearray([3] + [2] * 7), memory
-print("a first plan on", graph.plan().info.num_lanes, "lane")
+print("a first plan on", graph.plan(costs=braid.CostModel()).info.num_lanes, "lane")
 """
 
 
