@@ -597,9 +597,10 @@ static void report(const struct tune_trials *trials, size_t best, const braid_tu
 {
     for (size_t i = 0; i < trials->trials.num && options->report; i++) {
         const struct tune_trial *trial = tune_trial_at(trials, i);
+        const SIZED_WITH_ROOM(braid_exec_options) way = { .given = trial->way };
         const braid_tune_trial told = {
             .name = trial->name,
-            .way = &trial->way,
+            .way = &way.given,
             .num_lanes = trial->num_lanes,
             .frames_timed = (uint32_t)trial->times.num * trials->frames_a_turn,
             .planned_ns = trial->planned_ns,

@@ -28,4 +28,13 @@ braid_status braid_sized_check(const char *what, const void *from, size_t from_s
 // library does not know become zero. NULL is left alone.
 void braid_sized_give(const void *from, size_t from_size, void *to, size_t to_size);
 
+// A struct that the program gets by pointer. A program with newer headers reads behind its end, or
+// gives the pointer back with a larger size: there are zeros. All additions of a soname fit.
+enum { SIZED_ROOM = 256 };
+#define SIZED_WITH_ROOM(type)                                                                      \
+    struct {                                                                                       \
+        type given;                                                                                \
+        unsigned char zeros[SIZED_ROOM];                                                           \
+    }
+
 #endif

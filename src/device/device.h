@@ -12,6 +12,7 @@
 #include "base/failure.h"
 #include "base/pointer_map.h"
 #include "base/process.h"
+#include "base/sized.h"
 #include "device/backend.h"
 
 struct device_group;
@@ -55,7 +56,8 @@ struct braid_device {
     uint64_t num_allocations;
     struct pointer_map allocations; // guarded by lock; the braid_memory_kind of each
     uint64_t num_groups;
-    braid_cost_model costs[3];            // by braid_exec_mode; guarded by lock until `has_costs`
+    // By braid_exec_mode; guarded by lock until `has_costs`.
+    SIZED_WITH_ROOM(braid_cost_model) costs[3];
     const braid_cost_model *cost_list[3]; // the same, as the info lists them
     bool has_costs;                       // guarded by lock: since then they stay
     struct failure failure;               // once noted, the device stays failed

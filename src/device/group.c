@@ -139,7 +139,7 @@ void braid_device_group_get_info(const struct device_group *group, braid_device_
         out_info->events_leased += info.events_leased;
     }
     out_info->num_members = places->num;
-    out_info->place_model = &group->model;
+    out_info->place_model = &group->model.given;
 }
 
 void braid_device_group_free(struct device_group *group)
@@ -181,9 +181,9 @@ braid_status braid_device_open_group(braid_device *const *members, size_t num_me
     memcpy(group->places.devices, members, num_members * sizeof(*members));
     find_speeds(group);
     status = find_links(group);
-    group->model = (braid_place_model){ .num_places = group->places.num,
-                                        .speeds = group->speeds,
-                                        .links = group->links };
+    group->model.given = (braid_place_model){ .num_places = group->places.num,
+                                              .speeds = group->speeds,
+                                              .links = group->links };
     if (!status)
         status = make_device(group, out_group);
     if (status)

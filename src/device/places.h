@@ -38,8 +38,8 @@ void braid_places_hold(const struct places *places, size_t count, int change);
 struct device_group {
     struct places places;
     uint32_t speeds[MOST_PLACES];
-    braid_place_link *links; // from * places.num + to
-    braid_place_model model; // describes these places
+    braid_place_link *links;                  // from * places.num + to
+    SIZED_WITH_ROOM(braid_place_model) model; // describes these places
 };
 
 // The devices that an exec on this device runs on.

@@ -216,10 +216,10 @@ static void find_costs(braid_device *device)
         const struct player *const *player =
             braid_exec_find_player(backend->ops->players, (braid_exec_mode)mode);
         if (*player)
-            (*player)->get_cost_model(backend, &device->costs[mode]);
+            (*player)->get_cost_model(backend, &device->costs[mode].given);
         else
-            backend->ops->get_cost_model(backend, &device->costs[mode]);
-        device->cost_list[mode] = &device->costs[mode];
+            backend->ops->get_cost_model(backend, &device->costs[mode].given);
+        device->cost_list[mode] = &device->costs[mode].given;
     }
     device->has_costs = true;
 }

@@ -603,7 +603,7 @@ static braid_status exec_create(braid_device *device, const braid_graph *graph,
     for (uint32_t i = 0; i < places.num && !status; i++)
         status = braid_device_check("braid_exec_create", places.devices[i]);
     if (!options->places && device->group)
-        options->places = &device->group->model;
+        options->places = &device->group->model.given;
     device_enter(places.devices[0]);
     status = create_on(&places, graph, options, status, out_exec);
     device_leave(places.devices[0]);

@@ -55,7 +55,7 @@ static braid_status add_device(const braid_device *device, struct plan_options *
     if (!has_costs && info.costs)
         plan->costs = *info.costs[BRAID_MODE_AUTO];
     if (!plan->places && device->group)
-        plan->places = &device->group->model;
+        plan->places = &device->group->model.given;
     return BRAID_OK;
 }
 

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <braid/tune.h>
+
 #include "support/check.h"
 #include "support/owner.h"
 #include "support/wide_plan.h"
@@ -219,6 +221,63 @@ static void models_may_have_fewer_fields(void **state)
     braid_schedule_destroy(schedule);
 }
 
+// A program with newer headers gives models of the library back, with more fields than they have.
+static void models_of_the_library_may_come_back_larger(void **state)
+{
+    (void)state;
+    int counter = 0;
+    const size_t costs_size = sizeof(braid_cost_model) + MOST_MORE;
+    const size_t places_size = sizeof(braid_place_model) + MOST_MORE;
+    braid_device *device = own_device("cpu");
+    braid_graph *graph = counting_graph(&counter);
+    braid_device_info info;
+    braid_device_get_info(device, &info);
+    for (int mode = BRAID_MODE_AUTO; mode <= BRAID_MODE_GRAPH; mode++) {
+        const braid_schedule_options options = { .costs = info.costs[mode] };
+        braid_schedule *schedule;
+        check_ok(braid_schedule_create_sized(graph, &options, &schedule, sizeof(options),
+                                             costs_size, places_size));
+        braid_schedule_destroy(schedule);
+    }
+    braid_device *group, *members[] = { device, device };
+    check_ok(braid_device_open_group(members, 2, &group));
+    braid_device_get_info(group, &info);
+    const braid_exec_options options = { .places = info.place_model };
+    braid_exec *exec;
+    check_ok(braid_exec_create_sized(group, graph, &options, &exec, sizeof(options), costs_size,
+                                     places_size));
+    braid_exec_destroy(exec);
+    check_ok(braid_device_close(group));
+}
+
+struct kept_way {
+    unsigned char bytes[sizeof(braid_exec_options) + MOST_MORE];
+};
+
+static void keep_way(const braid_tune_trial *trial, void *user)
+{
+    memcpy(((struct kept_way *)user)->bytes, trial->way, sizeof(struct kept_way));
+}
+
+// It keeps a way of a tuning, which the library has, and makes an exec with it.
+static void ways_of_tunings_may_be_kept_larger(void **state)
+{
+    (void)state;
+    int counter = 0;
+    struct kept_way *kept = at_the_end(sizeof(*kept));
+    braid_device *device = own_device("cpu");
+    braid_graph *graph = counting_graph(&counter);
+    const braid_tune_options options = { .budget_ns = 1, .report = keep_way, .user = kept };
+    braid_exec_options way;
+    const braid_status status = braid_graph_tune(graph, device, &options, &way);
+    if (status == BRAID_UNSUPPORTED) {
+        print_message("skipped: %s\n", braid_error_get_message());
+        skip();
+    }
+    check_ok(status);
+    check_ok(create(kept, sizeof(*kept), graph, device));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +287,8 @@ int main(void)
         owning_test(kernels_have_all_fields),
         owning_test(infos_fill_what_the_program_knows),
         owning_test(models_may_have_fewer_fields),
+        owning_test(models_of_the_library_may_come_back_larger),
+        owning_test(ways_of_tunings_may_be_kept_larger),
     };
     return cmocka_run_group_tests(tests, open_pages, close_pages);
 }
