@@ -11,11 +11,14 @@
 #define BRAID_MUST_CHECK __attribute__((warn_unused_result))
 #endif
 
-// A function in a header, which passes the sizes of its structs to the library.
-#ifdef __cplusplus
+// A function in a header, which passes the sizes of its structs to the library. Each shared object
+// of a C++ program has its own, since another one may know other sizes.
+#if !defined(__cplusplus)
+#define BRAID_INLINE static inline
+#elif defined(_WIN32) || !defined(__GNUC__)
 #define BRAID_INLINE inline
 #else
-#define BRAID_INLINE static inline
+#define BRAID_INLINE __attribute__((visibility("hidden"))) inline
 #endif
 
 #ifdef __cplusplus
