@@ -13,7 +13,6 @@
 #include "islands/gpu_island_kernel.h"
 #include "islands/gpu_island_move.h"
 #include "islands/plan_divide.h"
-#include "plan/cost_model.h"
 
 // ---- which tasks can be inside ----
 
@@ -214,7 +213,7 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options)
     return status;
 }
 
-// As one island of a shape. The costs of the options' plan are those of that.
+// As one island of a shape.
 static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
                                const struct plan_options *plan, const struct shape *shape,
                                struct plan_inside *inside, braid_schedule **out_schedule)
@@ -224,8 +223,6 @@ static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
     shape->get_room(exec->device->backend, inside->fits, exec->tasks.num, &model, &inside->room);
     struct plan_options options = *plan;
     options.places = NULL;
-    if (plan_costs_are_zero(&options.costs))
-        options.costs = model;
     options.costs.island_call_ns = 0; // nothing of it is divided further
     return braid_schedule_create_inside(graph, &options, inside, out_schedule);
 }
@@ -338,7 +335,9 @@ static braid_status plan_as_one(braid_exec *exec, const braid_graph *graph,
                            plan_room_is_lone(&inside.room);
     if (options->schedule)
         return BRAID_OK;
-    const struct plan_options plan = braid_exec_plan_options(options);
+    struct plan_options plan = braid_exec_plan_options(options);
+    if (!options->costs)
+        plan.costs = model;
     return plan_whole(exec, graph, &plan, shape, &inside, &exec->schedule);
 }
 

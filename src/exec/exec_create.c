@@ -19,7 +19,6 @@
 #include "exec/exec_times.h"
 #include "graph/graph_ranks.h"
 #include "graph/regions.h"
-#include "plan/cost_model.h"
 #include "plan/places/place.h"
 #include "plan/plan_early.h"
 #include "plan/schedule.h"
@@ -188,7 +187,7 @@ static braid_status place(braid_exec *exec, const braid_graph *graph,
     struct backend *backend = exec->device->backend;
     const struct player *const *player =
         braid_exec_find_player(backend->ops->players, options->mode);
-    if (plan_costs_are_zero(&plan.costs) && *player)
+    if (!options->costs && *player)
         (*player)->get_cost_model(backend, &plan.costs);
     return braid_graph_place(graph, &plan, &exec->placed);
 }
@@ -292,7 +291,7 @@ braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph
     if (exec->schedule) // as one island
         return BRAID_OK;
     struct plan_options plan = braid_exec_plan_options(options);
-    if (plan_costs_are_zero(&plan.costs))
+    if (!options->costs)
         player->get_cost_model(exec->device->backend, &plan.costs);
     plan.places = NULL;            // which `placed` has
     plan.costs.island_call_ns = 0; // it is divided when it is known what can be inside

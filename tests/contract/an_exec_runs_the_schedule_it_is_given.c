@@ -256,6 +256,26 @@ static void a_schedule_is_for_a_device_or_for_costs(void **state)
     assert_int_not_equal(infos[2].makespan_ns, infos[0].makespan_ns);
 }
 
+// A model of zeros is given like any other; without one the device's own counts.
+static void an_exec_plans_with_the_costs_it_is_given(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    for (int i = 0; i < 2; i++)
+        add_empty(graph, (braid_node_options){ .cost_ns = 1000, .lane_hint = 1 });
+    const braid_cost_model dear = { .node_ns = 123 };
+    const braid_cost_model *costs[] = { &free_costs, &dear };
+    for (int i = 0; i < 2; i++) {
+        braid_exec *exec = NULL;
+        braid_schedule_info info;
+        const braid_exec_options options = { .mode = contract->mode, .costs = costs[i] };
+        check_ok(braid_exec_create(contract->device, graph, &options, &exec));
+        contract_own_exec(contract, exec);
+        braid_schedule_get_info(braid_exec_get_schedule(exec), &info);
+        assert_int_equal(info.makespan_ns, 2 * 1000 + costs[i]->node_ns); // added to the second
+    }
+}
+
 static void bad_arguments_are_refused(void **state)
 {
     struct contract *contract = *state;
@@ -281,6 +301,7 @@ int run_schedules(void)
         contract_test(an_exec_is_not_touched_by_later_changes_of_its_graph),
         contract_test(a_schedule_for_other_costs_is_told),
         contract_test(a_schedule_is_for_a_device_or_for_costs),
+        contract_test(an_exec_plans_with_the_costs_it_is_given),
         contract_test(bad_arguments_are_refused),
     };
     return contract_run("an exec runs the schedule it is given", tests);
