@@ -64,9 +64,12 @@ class Graph(Communications):
     def device_buffer(self, device: Device, content: Any, name: Optional[str] = None) -> Memory:
         """Allocates memory of a device, copies an array there, and declares the memory as a buffer. Nodes take it
         like an array."""
+        from braid._device import Device
         from braid._memories import Memory
 
         name = name or f"array {len(self._wholes)}"
+        if not isinstance(device, Device):
+            raise refuse(f"buffer '{name}': {device!r} is no device")
         span = whole_array(content, f"the content of buffer '{name}'")
         memory, out = ffi.new("void **"), ffi.new("braid_resource *")
         with device._owner as pointer:

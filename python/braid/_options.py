@@ -200,6 +200,8 @@ def fill_plan(struct: Any, options: PlanOptions) -> Any:
     kept = []
     for name, value in options.items():
         if name == "costs":
+            if not isinstance(value, CostModel):
+                raise refuse(f"the costs of a plan are {value!r}, which is no CostModel")
             struct.costs = costs = ffi.new("braid_cost_model *", vars(value))
             kept.append(costs)
         elif name == "places" and isinstance(value, Places):

@@ -119,7 +119,12 @@ class Schedule(Owned):
 
     @spell_out(PlanOptions)
     def __init__(self, graph: Graph, device: Optional[Device] = None, **options: Unpack[PlanOptions]):
+        from braid._device import Device
+
         run_deferred()
+        if device is not None and not isinstance(device, Device):
+            raise refuse(f"a graph is planned for a device or for costs: plan(device) or plan(costs=model), and not "
+                         f"plan({type(device).__name__})")
         self._set_up(graph)
         struct = ffi.new("braid_schedule_options *")
         kept = fill_plan(struct, options)
