@@ -18,7 +18,7 @@ extern "C" {
 // One way to play the graph, and its times.
 typedef struct braid_tune_trial {
     const char *name;              // "graph, 4 lanes, searched"; valid during the call
-    const braid_exec_options *way; // options for braid_exec_create, without profile
+    const braid_exec_options *way; // options for braid_exec_create, without frames_kept
     uint32_t num_lanes;            // that the plan has
     uint32_t frames_timed;
     uint64_t planned_ns; // a frame, by the plan
