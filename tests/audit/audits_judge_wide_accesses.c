@@ -182,9 +182,109 @@ static void instructions_are_known_or_told_of(void **state)
     expect_one(save_vectors, BRAID_WRITE, 0, BRAID_AUDIT_WRITES);
 }
 
+// Each uses so many bytes, the last of which is the last of the first buffer, or one behind it.
+#define INSTRUCTIONS(OF)                                                                           \
+    OF(movss, 4, "movss %0, %%xmm0")                                                               \
+    OF(movsd, 8, "movsd %0, %%xmm0")                                                               \
+    OF(movlps, 8, "movlps %0, %%xmm0")                                                             \
+    OF(movhps, 8, "movhps %0, %%xmm0")                                                             \
+    OF(movlps_to, 8, "movlps %%xmm0, %0")                                                          \
+    OF(movhps_to, 8, "movhps %%xmm0, %0")                                                          \
+    OF(movups, 16, "movups %0, %%xmm0")                                                            \
+    OF(movdqu_to, 16, "movdqu %%xmm0, %0")                                                         \
+    OF(cvtsi2ssl, 4, "cvtsi2ssl %0, %%xmm0")                                                       \
+    OF(cvtsi2sdq, 8, "cvtsi2sdq %0, %%xmm0")                                                       \
+    OF(cvttss2si, 4, "cvttss2si %0, %%eax")                                                        \
+    OF(cvtsd2si, 8, "cvtsd2si %0, %%eax")                                                          \
+    OF(ucomiss, 4, "ucomiss %0, %%xmm0")                                                           \
+    OF(ucomisd, 8, "ucomisd %0, %%xmm0")                                                           \
+    OF(cvtps2pd, 8, "cvtps2pd %0, %%xmm0")                                                         \
+    OF(cvtss2sd, 4, "cvtss2sd %0, %%xmm0")                                                         \
+    OF(cvtsd2ss, 8, "cvtsd2ss %0, %%xmm0")                                                         \
+    OF(movd, 4, "movd %0, %%xmm0")                                                                 \
+    OF(movd_to, 4, "movd %%xmm0, %0")                                                              \
+    OF(movq, 8, "movq %0, %%xmm0")                                                                 \
+    OF(movq_to, 8, "movq %%xmm0, %0")                                                              \
+    OF(movzwl, 2, "movzwl %0, %%eax")                                                              \
+    OF(movsbl, 1, "movsbl %0, %%eax")                                                              \
+    OF(seta, 1, "seta %0")                                                                         \
+    OF(cmpxchgl, 4, "cmpxchgl %%eax, %0")                                                          \
+    OF(xaddq, 8, "xaddq %%rax, %0")                                                                \
+    OF(btsl, 4, "btsl $3, %0")                                                                     \
+    OF(cmovzl, 4, "cmovzl %0, %%eax")
+#define VECTOR_INSTRUCTIONS(OF)                                                                    \
+    OF(vmovss, 4, "vmovss %0, %%xmm0")                                                             \
+    OF(vmovups, 32, "vmovups %0, %%ymm0")                                                          \
+    OF(vmovddup, 32, "vmovddup %0, %%ymm0")                                                        \
+    OF(vbroadcastss, 4, "vbroadcastss %0, %%ymm0")                                                 \
+    OF(vpbroadcastb, 1, "vpbroadcastb %0, %%ymm0")                                                 \
+    OF(vpbroadcastw, 2, "vpbroadcastw %0, %%ymm0")                                                 \
+    OF(vfmadd231ss, 4, "vfmadd231ss %0, %%xmm0, %%xmm0")                                           \
+    OF(vfmadd231sd, 8, "vfmadd231sd %0, %%xmm0, %%xmm0")                                           \
+    OF(vfmadd231pd, 32, "vfmadd231pd %0, %%ymm0, %%ymm0")
+
+static int num_behind;
+
+#define FUNCTION_OF(name, bytes, text)                                                             \
+    static void use_##name(void *words)                                                            \
+    {                                                                                              \
+        char(*at)[bytes] = (char(*)[bytes])((char *)words + 64 - (bytes) + num_behind);            \
+        __asm__ volatile(text : "+m"(*at) : : "xmm0", "rax", "cc");                                \
+    }
+INSTRUCTIONS(FUNCTION_OF)
+VECTOR_INSTRUCTIONS(FUNCTION_OF)
+
+#define ROW_OF(name, bytes, text) { #name, use_##name },
+struct instruction {
+    const char *name;
+    braid_host_function *use;
+};
+
+static void check_widths(const struct instruction *instructions, size_t num)
+{
+    for (size_t i = 0; i < num; i++) {
+        for (num_behind = 0; num_behind < 2; num_behind++) {
+            audit_call(instructions[i].use, BRAID_EXCLUSIVE, 0);
+            if (audited.findings.num != (size_t)num_behind)
+                fail_msg("%s: %zu findings of %d bytes behind", instructions[i].name,
+                         audited.findings.num, num_behind);
+            if (num_behind)
+                assert_non_null(strstr(audited.findings.items[0].text, " byte 0 of 'second'"));
+        }
+    }
+}
+
+static void each_instruction_has_its_width(void **state)
+{
+    static const struct instruction all[] = { INSTRUCTIONS(ROW_OF) };
+    (void)state;
+    check_widths(all, sizeof(all) / sizeof(all[0]));
+}
+
+static void longer_vectors_have_their_width(void **state)
+{
+    static const struct instruction all[] = { VECTOR_INSTRUCTIONS(ROW_OF) };
+    (void)state;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+        skip_because("this processor has no AVX2");
+    check_widths(all, sizeof(all) / sizeof(all[0]));
+}
+
 #else
 
 static void instructions_are_known_or_told_of(void **state)
+{
+    (void)state;
+    skip_because("it has instructions of x86-64");
+}
+
+static void each_instruction_has_its_width(void **state)
+{
+    (void)state;
+    skip_because("it has instructions of x86-64");
+}
+
+static void longer_vectors_have_their_width(void **state)
 {
     (void)state;
     skip_because("it has instructions of x86-64");
@@ -199,6 +299,8 @@ int main(void)
         AUDITED_TEST(an_access_right_before_a_buffer_is_none_of_it),
         AUDITED_TEST(bytes_behind_the_first_may_be_only_written),
         AUDITED_TEST(instructions_are_known_or_told_of),
+        AUDITED_TEST(each_instruction_has_its_width),
+        AUDITED_TEST(longer_vectors_have_their_width),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
