@@ -379,8 +379,9 @@ static unsigned acts_of_mode(uint32_t mode)
 static const struct graph_access *accesses_of(const struct resolver *resolver, uint32_t *out_num)
 {
     const struct graph_node *node = &graph_nodes(resolver->graph->graph)[resolver->node];
+    const struct graph_access *all = resolver->graph->graph->accesses.items; // NULL: there are none
     *out_num = node->num_accesses;
-    return (const struct graph_access *)resolver->graph->graph->accesses.items + node->first_access;
+    return all ? all + node->first_access : NULL;
 }
 
 static uint32_t buffer_of(const struct resolver *resolver, uint32_t resource)

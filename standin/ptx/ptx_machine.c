@@ -60,6 +60,12 @@ void machine_write(struct thread *thread, const struct operand *operand, uint64_
 
 // ---- memory ----
 
+// The address may be anywhere, since kernels are random.
+static unsigned char *moved(const void *base, uint64_t bytes)
+{
+    return (unsigned char *)((uintptr_t)base + bytes);
+}
+
 static unsigned char *address_of(const struct run *run, const struct thread *thread,
                                  const struct instruction *instruction,
                                  const struct operand *operand)
@@ -71,13 +77,13 @@ static unsigned char *address_of(const struct run *run, const struct thread *thr
         address += read_special(run, thread, operand->index);
     switch (instruction->space) {
     case SPACE_SHARED:
-        return thread->block->shared + (uint32_t)address;
+        return moved(thread->block->shared, (uint32_t)address);
     case SPACE_LOCAL:
-        return thread->local + (uint32_t)address;
+        return moved(thread->local, (uint32_t)address);
     case SPACE_PARAM:
         if (address >= CODE_FIRST_LOCAL)
-            return thread->local + (uint32_t)(address - CODE_FIRST_LOCAL);
-        return (unsigned char *)(uintptr_t)run->grid->arguments + (address - CODE_FIRST_PARAM);
+            return moved(thread->local, (uint32_t)(address - CODE_FIRST_LOCAL));
+        return moved(run->grid->arguments, address - CODE_FIRST_PARAM);
     default:
         return (unsigned char *)(uintptr_t)address;
     }
