@@ -109,7 +109,11 @@ static unsigned char *find_memory(struct run *run, const struct thread *thread,
         is_in(at, bytes, thread->local, code->local_bytes) ||
         (!writes && is_in(at, bytes, grid->arguments, CODE_MOST_ARGUMENTS)))
         return at;
-    if (grid->touch((uintptr_t)at, bytes, writes))
+    // Memory of the device is reached by addresses of its own only.
+    const bool is_of_device = instruction->space != SPACE_SHARED &&
+                              instruction->space != SPACE_LOCAL &&
+                              instruction->space != SPACE_PARAM;
+    if (is_of_device && grid->touch((uintptr_t)at, bytes, writes))
         return at;
     machine_fail(run, thread, "an access to no memory");
     return NULL;
