@@ -394,9 +394,7 @@ braid_status braid_graph_add_communication_sized(braid_graph *graph,
                                                  size_t node_size)
 {
     braid_communication own;
-    if (!communication)
-        return braid_error_null("braid_graph_add_communication", "communication");
-    braid_status status = braid_sized_take_node("braid_graph_add_communication: communication",
+    braid_status status = braid_sized_take_node("braid_graph_add_communication", "communication",
                                                 communication, size, node_size, &own, sizeof(own));
     return status ? status : add_communication(graph, &own, out_node);
 }

@@ -2,6 +2,7 @@
 // Structs of programs whose headers are older or newer than the library.
 #include "base/sized.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <braid/graph.h>
@@ -45,10 +46,14 @@ braid_status braid_sized_take(const char *what, const void *from, size_t from_si
     return status;
 }
 
-braid_status braid_sized_take_node(const char *what, const void *from, size_t from_size,
-                                   size_t node_size, void *to, size_t to_size)
+braid_status braid_sized_take_node(const char *function, const char *argument, const void *from,
+                                   size_t from_size, size_t node_size, void *to, size_t to_size)
 {
     const size_t own = sizeof(braid_node_options);
+    char what[96];
+    if (!from)
+        return braid_error_null(function, argument);
+    snprintf(what, sizeof(what), "%s: %s", function, argument);
     if (node_size > from_size)
         return braid_error_invalid("%s: a struct of %zu bytes cannot begin with one of %zu", what,
                                    from_size, node_size);

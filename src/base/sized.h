@@ -15,9 +15,9 @@ braid_status braid_sized_take(const char *what, const void *from, size_t from_si
                               size_t to_size);
 
 // The same for the description of a node, which begins with its braid_node_options of
-// `node_size` bytes: these may grow apart from the rest. `from` is not NULL.
-braid_status braid_sized_take_node(const char *what, const void *from, size_t from_size,
-                                   size_t node_size, void *to, size_t to_size);
+// `node_size` bytes: these may grow apart from the rest. NULL is an error.
+braid_status braid_sized_take_node(const char *function, const char *argument, const void *from,
+                                   size_t from_size, size_t node_size, void *to, size_t to_size);
 
 // Checks a struct that stays the program's, and whose fields the library reads later. NULL is none.
 // Errors: as braid_sized_take; BRAID_UNSUPPORTED (it is smaller than the library's).

@@ -374,10 +374,8 @@ braid_status braid_graph_add_copy_sized(braid_graph *graph, const braid_copy *co
                                         braid_node *out_node, size_t size, size_t node_size)
 {
     braid_copy own;
-    if (!copy)
-        return braid_error_null("braid_graph_add_copy", "copy");
-    braid_status status = braid_sized_take_node("braid_graph_add_copy: copy", copy, size, node_size,
-                                                &own, sizeof(own));
+    braid_status status = braid_sized_take_node("braid_graph_add_copy", "copy", copy, size,
+                                                node_size, &own, sizeof(own));
     return status ? status : add_copy(graph, &own, out_node);
 }
 
@@ -400,10 +398,8 @@ braid_status braid_graph_add_fill_sized(braid_graph *graph, const braid_fill *fi
                                         braid_node *out_node, size_t size, size_t node_size)
 {
     braid_fill own;
-    if (!fill)
-        return braid_error_null("braid_graph_add_fill", "fill");
-    braid_status status = braid_sized_take_node("braid_graph_add_fill: fill", fill, size, node_size,
-                                                &own, sizeof(own));
+    braid_status status = braid_sized_take_node("braid_graph_add_fill", "fill", fill, size,
+                                                node_size, &own, sizeof(own));
     return status ? status : add_fill(graph, &own, out_node);
 }
 
@@ -424,9 +420,7 @@ braid_status braid_graph_add_host_call_sized(braid_graph *graph, const braid_hos
                                              braid_node *out_node, size_t size, size_t node_size)
 {
     braid_host_call own;
-    if (!host_call)
-        return braid_error_null("braid_graph_add_host_call", "host_call");
-    braid_status status = braid_sized_take_node("braid_graph_add_host_call: host_call", host_call,
+    braid_status status = braid_sized_take_node("braid_graph_add_host_call", "host_call", host_call,
                                                 size, node_size, &own, sizeof(own));
     return status ? status : add_host_call(graph, &own, out_node);
 }
@@ -448,9 +442,7 @@ braid_status braid_graph_add_queue_call_sized(braid_graph *graph, const braid_qu
                                               braid_node *out_node, size_t size, size_t node_size)
 {
     braid_queue_call own;
-    if (!call)
-        return braid_error_null("braid_graph_add_queue_call", "call");
-    braid_status status = braid_sized_take_node("braid_graph_add_queue_call: call", call, size,
+    braid_status status = braid_sized_take_node("braid_graph_add_queue_call", "call", call, size,
                                                 node_size, &own, sizeof(own));
     return status ? status : add_queue_call(graph, &own, out_node);
 }
@@ -472,9 +464,7 @@ braid_status braid_graph_add_empty_sized(braid_graph *graph, const braid_empty *
                                          braid_node *out_node, size_t size, size_t node_size)
 {
     braid_empty own;
-    if (!empty)
-        return braid_error_null("braid_graph_add_empty", "empty");
-    braid_status status = braid_sized_take_node("braid_graph_add_empty: empty", empty, size,
+    braid_status status = braid_sized_take_node("braid_graph_add_empty", "empty", empty, size,
                                                 node_size, &own, sizeof(own));
     return status ? status
                   : braid_graph_add_task(graph, name_or(&own.node, "empty"), &own.node, add_empty,

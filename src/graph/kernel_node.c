@@ -471,9 +471,7 @@ braid_status braid_graph_add_kernel_sized(braid_graph *graph, const braid_kernel
                                           size_t kernel_size)
 {
     braid_kernel_node own;
-    if (!launch)
-        return braid_error_null("braid_graph_add_kernel", "launch");
-    braid_status status = braid_sized_take_node("braid_graph_add_kernel: launch", launch, size,
+    braid_status status = braid_sized_take_node("braid_graph_add_kernel", "launch", launch, size,
                                                 node_size, &own, sizeof(own));
     if (!status)
         status = braid_sized_check("braid_graph_add_kernel: kernel", own.kernel, kernel_size,

@@ -595,9 +595,7 @@ braid_status braid_graph_begin_loop_sized(braid_graph *graph, const braid_loop *
                                           braid_node *out_loop, size_t size, size_t node_size)
 {
     braid_loop own;
-    if (!loop)
-        return braid_error_null("braid_graph_begin_loop", "loop");
-    braid_status status = braid_sized_take_node("braid_graph_begin_loop: loop", loop, size,
+    braid_status status = braid_sized_take_node("braid_graph_begin_loop", "loop", loop, size,
                                                 node_size, &own, sizeof(own));
     return status ? status : begin_loop(graph, &own, out_loop);
 }
@@ -628,9 +626,7 @@ braid_status braid_graph_begin_if_sized(braid_graph *graph, const braid_if *bran
                                         braid_node *out_if, size_t size, size_t node_size)
 {
     braid_if own;
-    if (!branch)
-        return braid_error_null("braid_graph_begin_if", "branch");
-    braid_status status = braid_sized_take_node("braid_graph_begin_if: branch", branch, size,
+    braid_status status = braid_sized_take_node("braid_graph_begin_if", "branch", branch, size,
                                                 node_size, &own, sizeof(own));
     return status ? status : begin_if(graph, &own, out_if);
 }
