@@ -5,9 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "accesses/launch.h"
 #include "base/error.h"
-#include "base/node_text.h"
-#include "graph/addresses.h"
 
 // Devices and hosts have addresses below the last. Most numbers among a kernel's arguments, such as
 // lengths and bit masks, are below the first, or not below the last.
@@ -64,96 +63,19 @@ static uint32_t unproven_line(const struct accesses_kernel *kernel)
 
 // ---- words of arguments ----
 
-enum word_kind {
-    WORD_OF_NOTHING,  // a number, or what counts for nothing
-    WORD_OF_RESOURCE, // its address
-    WORD_ELSEWHERE,   // an address in no declared buffer
-    WORD_CHANGES,     // from frame to frame
-};
-
-struct word {
-    enum word_kind kind;
-    uint32_t resource; // the kind has it: WORD_OF_RESOURCE
-    uint32_t before;   // the buffer whose end is the address where the resource begins; GRAPH_NONE
-};
-
 struct resolver {
-    const struct accesses_graph *graph;
+    const struct accesses_view *view;
     const struct accesses_kernel *kernel;
-    uint32_t node;
-    const struct graph_kernel *launch;
+    const struct code_launch *launch;
+    uint32_t node; // GRAPH_NONE: it is about to be added
 };
-
-static struct resolver make_resolver(const struct accesses_graph *graph, uint32_t node,
-                                     const struct accesses_kernel *kernel)
-{
-    return (struct resolver){ graph, kernel, node, graph_kernel_of(graph->graph, node) };
-}
-
-static struct node_text name_of(const struct resolver *resolver)
-{
-    return braid_node_text(resolver->node,
-                           braid_graph_name(resolver->graph->graph, resolver->node));
-}
-
-static uint32_t count_arguments(const struct resolver *resolver)
-{
-    return resolver->launch->num_args - resolver->launch->grid_from;
-}
-
-// The resource whose address an argument is; GRAPH_NONE: it is none.
-static uint32_t find_given(const struct resolver *resolver, const struct array *list,
-                           uint32_t argument)
-{
-    const struct graph_address *addresses = list->items;
-    size_t i = braid_graph_first_address(list, resolver->node);
-    for (; i < list->num && addresses[i].node == resolver->node; i++) {
-        if (addresses[i].operand == argument)
-            return addresses[i].resource;
-    }
-    return GRAPH_NONE;
-}
-
-static bool is_trap(const struct resolver *resolver, uint32_t argument)
-{
-    const struct graph_trap *traps = resolver->graph->graph->traps.items;
-    size_t low = 0, high = resolver->graph->graph->traps.num;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (traps[middle].node == resolver->node && traps[middle].argument == argument)
-            return true;
-        if (traps[middle].node < resolver->node ||
-            (traps[middle].node == resolver->node && traps[middle].argument < argument))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
-}
-
-static bool is_unchecked(const struct resolver *resolver, uint32_t argument)
-{
-    const struct array *unchecked = &resolver->graph->graph->unchecked;
-    const uint32_t *args = unchecked->items, wanted = resolver->launch->first_arg + argument;
-    size_t low = 0, high = unchecked->num;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (args[middle] == wanted)
-            return true;
-        if (args[middle] < wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
-}
 
 // Whether a parameter of the graph changes a byte of the word.
 static bool changes(const struct resolver *resolver, uint32_t argument, uint32_t offset)
 {
-    const struct graph_changes *all = resolver->graph->changes;
-    const struct graph_parameter_use *uses = resolver->graph->graph->uses.items;
-    if (!all->first)
+    const struct graph_changes *all = resolver->view->changes;
+    const struct graph_parameter_use *uses = resolver->view->graph->uses.items;
+    if (resolver->node == GRAPH_NONE || !all->first)
         return false;
     for (uint32_t i = all->first[resolver->node]; i < all->first[resolver->node + 1]; i++) {
         const struct graph_parameter_use *use = &uses[all->uses[i]];
@@ -164,9 +86,9 @@ static bool changes(const struct resolver *resolver, uint32_t argument, uint32_t
     return false;
 }
 
-static struct word find_by_value(const struct resolver *resolver, uint64_t value)
+static struct word find_by_value(const struct accesses_view *view, uint64_t value)
 {
-    const struct extents *extents = resolver->graph->extents;
+    const struct extents *extents = view->extents;
     const struct extent *items = extents->items;
     const uint32_t i = braid_extents_find(extents, (const void *)(uintptr_t)value);
     struct word word = { WORD_OF_NOTHING, GRAPH_NONE, GRAPH_NONE };
@@ -181,27 +103,25 @@ static struct word find_by_value(const struct resolver *resolver, uint64_t value
     return word;
 }
 
-// The meaning of the eight bytes at an offset of an argument.
-static struct word resolve(const struct resolver *resolver, uint32_t argument, uint32_t offset)
+struct word braid_accesses_find_word(const struct accesses_view *view,
+                                     const struct code_argument *argument, uint32_t offset)
 {
-    const braid_graph *graph = resolver->graph->graph;
-    const struct word nothing = { WORD_OF_NOTHING, GRAPH_NONE, GRAPH_NONE };
-    if (is_trap(resolver, argument) || is_unchecked(resolver, argument))
-        return nothing;
-    uint32_t given = find_given(resolver, &graph->addresses, argument);
-    if (given == GRAPH_NONE)
-        given = find_given(resolver, &graph->given, argument);
-    if (given != GRAPH_NONE && graph_resource_at(graph, given)->scratch != GRAPH_NONE)
-        return nothing;
-    if (given != GRAPH_NONE)
-        return (struct word){ WORD_OF_RESOURCE, given, GRAPH_NONE };
-    if (changes(resolver, argument, offset))
-        return (struct word){ WORD_CHANGES, GRAPH_NONE, GRAPH_NONE };
-    uint32_t bytes;
     uint64_t value;
-    const unsigned char *at = braid_graph_arg(graph, resolver->launch, argument, &bytes);
-    memcpy(&value, at + offset, sizeof(value));
-    return find_by_value(resolver, value);
+    if (argument->kind == ARGUMENT_NOTHING)
+        return (struct word){ WORD_OF_NOTHING, GRAPH_NONE, GRAPH_NONE };
+    if (argument->kind == ARGUMENT_RESOURCE)
+        return (struct word){ WORD_OF_RESOURCE, argument->resource, GRAPH_NONE };
+    memcpy(&value, (const unsigned char *)argument->data + offset, sizeof(value));
+    return find_by_value(view, value);
+}
+
+// The meaning of the eight bytes at an offset of an argument.
+static struct word resolve(const struct resolver *resolver, uint32_t index, uint32_t offset)
+{
+    const struct code_argument *argument = &resolver->launch->args[index];
+    if (argument->kind == ARGUMENT_VALUE && changes(resolver, index, offset))
+        return (struct word){ WORD_CHANGES, GRAPH_NONE, GRAPH_NONE };
+    return braid_accesses_find_word(resolver->view, argument, offset);
 }
 
 // ---- all words that the code uses ----
@@ -251,10 +171,9 @@ static uint32_t find_unlike(const struct resolver *resolver)
 {
     const struct array *parameters = &resolver->kernel->found.parameters;
     const struct code_parameter *items = parameters->items;
-    const uint32_t num = count_arguments(resolver);
-    const uint32_t *sizes = resolver->graph->graph->arg_sizes.items;
+    const uint32_t num = resolver->launch->num_args;
     for (uint32_t i = 0; i < num && i < parameters->num; i++) {
-        if (items[i].bytes != sizes[resolver->launch->first_arg + i])
+        if (items[i].bytes != resolver->launch->args[i].bytes)
             return i;
     }
     return num == parameters->num ? GRAPH_NONE : num;
@@ -262,21 +181,45 @@ static uint32_t find_unlike(const struct resolver *resolver)
 
 static braid_status refuse_unlike(const struct resolver *resolver, uint32_t index)
 {
+    const struct code_launch *launch = resolver->launch;
     const struct array *parameters = &resolver->kernel->found.parameters;
-    const uint32_t num = count_arguments(resolver);
-    if (index == num || index >= parameters->num)
+    if (index == launch->num_args || index >= parameters->num)
         return braid_error_invalid("node %s: it gives %u arguments to kernel '%s', which has %zu "
                                    "parameters in its PTX",
-                                   name_of(resolver).text, num, resolver->launch->kernel->name,
+                                   launch->name, launch->num_args, launch->kernel->name,
                                    parameters->num);
-    const struct code_parameter *parameter =
-        (const struct code_parameter *)parameters->items + index;
-    const uint32_t *sizes = resolver->graph->graph->arg_sizes.items;
     return braid_error_invalid("node %s: its argument %u has %u bytes, and %u in the PTX of kernel "
                                "'%s'",
-                               name_of(resolver).text, index,
-                               sizes[resolver->launch->first_arg + index], parameter->bytes,
-                               resolver->launch->kernel->name);
+                               launch->name, index, launch->args[index].bytes,
+                               ((const struct code_parameter *)parameters->items)[index].bytes,
+                               launch->kernel->name);
+}
+
+static braid_status refuse_unproven(const struct resolver *resolver)
+{
+    return braid_error_invalid("node %s: the accesses of kernel '%s' are not proven: line %u of "
+                               "its PTX: %s. Declare the node's accesses",
+                               resolver->launch->name, resolver->launch->kernel->name,
+                               unproven_line(resolver->kernel), why_unproven(resolver->kernel));
+}
+
+// Whether all that the code does is known. The words of its arguments are then told.
+static braid_status check_known(const struct resolver *resolver)
+{
+    const uint32_t unlike = find_unlike(resolver);
+    if (why_unproven(resolver->kernel))
+        return refuse_unproven(resolver);
+    return unlike == GRAPH_NONE ? BRAID_OK : refuse_unlike(resolver, unlike);
+}
+
+static braid_status refuse_elsewhere(const struct resolver *resolver, uint32_t argument,
+                                     uint32_t line)
+{
+    return braid_error_invalid(
+        "node %s: argument %u has an address in no declared buffer, and line "
+        "%u of its kernel's PTX uses it. Declare the buffer, or the node's "
+        "accesses",
+        resolver->launch->name, argument, line);
 }
 
 // ---- derive ----
@@ -317,49 +260,26 @@ static braid_status add_access(const struct resolver *resolver, const struct ker
 static braid_status derive_word(const struct resolver *resolver, const struct kernel_access *access,
                                 struct word word, void *user)
 {
-    struct derived_accesses *accesses = user;
-    const uint32_t line = line_of(resolver->kernel, place_of(access));
     if (word.kind == WORD_OF_RESOURCE)
-        return add_access(resolver, access, word.resource, &accesses->items);
-    if (word.kind == WORD_CHANGES)
-        return braid_error_invalid(
-            "node %s: a parameter changes argument %u, which is an address at line %u of the PTX "
-            "of its kernel: declare the node's accesses",
-            name_of(resolver).text, access->parameter, line);
-    return braid_error_invalid(
-        "node %s: argument %u has an address in no declared buffer, and line "
-        "%u of its kernel's PTX uses it. Declare the buffer, or the node's "
-        "accesses",
-        name_of(resolver).text, access->parameter, line);
+        return add_access(resolver, access, word.resource, user);
+    return refuse_elsewhere(resolver, access->parameter,
+                            line_of(resolver->kernel, place_of(access)));
 }
 
-braid_status braid_accesses_derive(const struct accesses_graph *graph, uint32_t node,
-                                   const struct accesses_kernel *kernel,
-                                   struct derived_accesses *out_accesses)
+braid_status braid_accesses_derive(const struct accesses_view *view,
+                                   const struct code_launch *launch,
+                                   const struct accesses_kernel *kernel, struct array *out_accesses)
 {
-    const struct resolver resolver = make_resolver(graph, node, kernel);
-    struct derived_accesses accesses = { .of_variables = kernel->found.of_variables };
-    if (why_unproven(kernel))
-        return braid_error_invalid(
-            "node %s: the accesses of kernel '%s' are not proven: line %u of "
-            "its PTX: %s. Declare the node's accesses",
-            name_of(&resolver).text, resolver.launch->kernel->name, unproven_line(kernel),
-            why_unproven(kernel));
-    const uint32_t unlike = find_unlike(&resolver);
-    if (unlike != GRAPH_NONE)
-        return refuse_unlike(&resolver, unlike);
-    braid_status status = take_all(&resolver, derive_word, &accesses);
+    const struct resolver resolver = { view, kernel, launch, GRAPH_NONE };
+    struct array accesses = { 0 };
+    braid_status status = check_known(&resolver);
+    if (!status)
+        status = take_all(&resolver, derive_word, &accesses);
     if (status)
-        braid_derived_accesses_finish(&accesses);
+        braid_array_finish(&accesses);
     else
         *out_accesses = accesses;
     return status;
-}
-
-void braid_derived_accesses_finish(struct derived_accesses *accesses)
-{
-    braid_array_finish(&accesses->items);
-    *accesses = (struct derived_accesses){ 0 };
 }
 
 // ---- check ----
@@ -367,6 +287,7 @@ void braid_derived_accesses_finish(struct derived_accesses *accesses)
 struct checker {
     struct array made; // struct derived_access, by buffer
     bool is_whole;     // no word changes from frame to frame
+    bool is_derived;   // the node's accesses are those of its code, so each is known
 };
 
 static unsigned acts_of_mode(uint32_t mode)
@@ -378,15 +299,15 @@ static unsigned acts_of_mode(uint32_t mode)
 
 static const struct graph_access *accesses_of(const struct resolver *resolver, uint32_t *out_num)
 {
-    const struct graph_node *node = &graph_nodes(resolver->graph->graph)[resolver->node];
-    const struct graph_access *all = resolver->graph->graph->accesses.items; // NULL: there are none
+    const struct graph_node *node = &graph_nodes(resolver->view->graph)[resolver->node];
+    const struct graph_access *all = resolver->view->graph->accesses.items; // NULL: there are none
     *out_num = node->num_accesses;
     return all ? all + node->first_access : NULL;
 }
 
 static uint32_t buffer_of(const struct resolver *resolver, uint32_t resource)
 {
-    return graph_resource_at(resolver->graph->graph, resource)->buffer;
+    return graph_resource_at(resolver->view->graph, resource)->buffer;
 }
 
 // All that a node declares for a buffer and its ranges.
@@ -407,6 +328,9 @@ static braid_status check_word(const struct resolver *resolver, const struct ker
 {
     struct checker *checker = user;
     char text[256];
+    if (word.kind == WORD_ELSEWHERE && checker->is_derived)
+        return refuse_elsewhere(resolver, access->parameter,
+                                line_of(resolver->kernel, place_of(access)));
     if (word.kind != WORD_OF_RESOURCE) {
         checker->is_whole = checker->is_whole && word.kind != WORD_CHANGES;
         return BRAID_OK;
@@ -416,19 +340,18 @@ static braid_status check_word(const struct resolver *resolver, const struct ker
         find_declared(resolver, word.before))
         buffer = word.before; // the code goes backwards from its end
     const unsigned declared = find_declared(resolver, buffer);
-    const char *name =
-        braid_graph_resource_name(resolver->graph->graph, buffer, text, sizeof(text));
+    const char *name = braid_graph_resource_name(resolver->view->graph, buffer, text, sizeof(text));
     if (!declared)
         return braid_error_invalid(
             "node %s: line %u of the PTX of its kernel %s '%s' through argument %u, and the node "
             "declares no access to it",
-            name_of(resolver).text, line_of(resolver->kernel, place_of(access)),
+            resolver->launch->name, line_of(resolver->kernel, place_of(access)),
             access->written_at ? "writes" : "reads", name, access->parameter);
     if ((access->acts & ACCESSES_WRITES) && !(declared & ACCESSES_WRITES))
         return braid_error_invalid(
             "node %s: it declares to read '%s', and line %u of the PTX of its kernel writes it, "
             "through argument %u",
-            name_of(resolver).text, name, line_of(resolver->kernel, access->written_at),
+            resolver->launch->name, name, line_of(resolver->kernel, access->written_at),
             access->parameter);
     return add_access(resolver, access, buffer, &checker->made);
 }
@@ -436,11 +359,8 @@ static braid_status check_word(const struct resolver *resolver, const struct ker
 // The launch reads its grid itself.
 static bool is_grid(const struct resolver *resolver, uint32_t resource)
 {
-    const braid_graph *graph = resolver->graph->graph;
-    const uint32_t argument = count_arguments(resolver);
-    return resolver->launch->grid_from &&
-           (find_given(resolver, &graph->addresses, argument) == resource ||
-            find_given(resolver, &graph->given, argument) == resource);
+    const struct word word = braid_accesses_find_word(resolver->view, &resolver->launch->grid, 0);
+    return word.kind == WORD_OF_RESOURCE && word.resource == resource;
 }
 
 static braid_status add_remarks(const struct resolver *resolver, const struct checker *checker,
@@ -451,7 +371,7 @@ static braid_status add_remarks(const struct resolver *resolver, const struct ch
     const struct derived_access *made = checker->made.items;
     for (uint32_t i = 0; i < num; i++) {
         const struct graph_resource *resource =
-            graph_resource_at(resolver->graph->graph, accesses[i].resource);
+            graph_resource_at(resolver->view->graph, accesses[i].resource);
         struct access_remark remark = { accesses[i].resource, acts_of_mode(accesses[i].mode) };
         if (!resource->bytes || resource->scratch != GRAPH_NONE ||
             is_grid(resolver, remark.resource))
@@ -466,20 +386,28 @@ static braid_status add_remarks(const struct resolver *resolver, const struct ch
     return BRAID_OK;
 }
 
-braid_status braid_accesses_check(const struct accesses_graph *graph, uint32_t node,
+braid_status braid_accesses_check(const struct accesses_view *view, uint32_t node,
                                   const struct accesses_kernel *kernel, struct array *out_remarks)
 {
-    const struct resolver resolver = make_resolver(graph, node, kernel);
-    struct checker checker = { .is_whole = true };
+    struct accesses_launch launch;
+    struct checker checker = {
+        .is_whole = true,
+        .is_derived = graph_nodes(view->graph)[node].code_use == BRAID_CODE_DECLARES,
+    };
     struct array remarks = { 0 };
-    if (why_unproven(kernel) || find_unlike(&resolver) != GRAPH_NONE) {
-        *out_remarks = remarks;
-        return BRAID_OK;
-    }
-    braid_status status = take_all(&resolver, check_word, &checker);
-    if (!status && checker.is_whole)
+    braid_status status = braid_accesses_take_launch(view->graph, node, &launch);
+    if (status)
+        return status;
+    const struct resolver resolver = { view, kernel, &launch.base, node };
+    const bool is_known = !why_unproven(kernel) && find_unlike(&resolver) == GRAPH_NONE;
+    if (checker.is_derived)
+        status = check_known(&resolver);
+    if (!status && is_known)
+        status = take_all(&resolver, check_word, &checker);
+    if (!status && is_known && checker.is_whole)
         status = add_remarks(&resolver, &checker, &remarks);
     braid_array_finish(&checker.made);
+    braid_accesses_launch_finish(&launch);
     if (status)
         braid_array_finish(&remarks);
     else

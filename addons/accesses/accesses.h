@@ -12,6 +12,7 @@
 
 #include "accesses/kernel_accesses.h"
 #include "graph/changes.h"
+#include "graph/code.h"
 #include "graph/extents.h"
 
 // A kernel's code, read once for all nodes that launch it.
@@ -27,11 +28,28 @@ braid_status braid_accesses_read(const char *text, const char *entry,
 void braid_accesses_finish(struct accesses_kernel *kernel);
 
 // The graph as the planner has it.
-struct accesses_graph {
+struct accesses_view {
     const braid_graph *graph;
     const struct extents *extents;
     const struct graph_changes *changes;
 };
+
+enum word_kind {
+    WORD_OF_NOTHING,  // a number, or what counts for nothing
+    WORD_OF_RESOURCE, // its address
+    WORD_ELSEWHERE,   // an address in no declared buffer
+    WORD_CHANGES,     // from frame to frame
+};
+
+struct word {
+    enum word_kind kind;
+    uint32_t resource; // the kind has it: WORD_OF_RESOURCE
+    uint32_t before;   // the buffer whose end is the address where the resource begins; GRAPH_NONE
+};
+
+// The meaning of the eight bytes at an offset of an argument, which no parameter changes.
+struct word braid_accesses_find_word(const struct accesses_view *view,
+                                     const struct code_argument *argument, uint32_t offset);
 
 struct derived_access {
     uint32_t resource; // a buffer, or the resource that the argument names
@@ -41,20 +59,14 @@ struct derived_access {
     uint32_t argument, line; // that of the first word, and of the first write, else of a read
 };
 
-struct derived_accesses {
-    struct array items;    // struct derived_access, one each resource
-    unsigned of_variables; // acts on variables of the module
-};
-
-// Derives the accesses of a kernel node. Errors: BRAID_NO_MEMORY; BRAID_INVALID_ARGUMENT, where
-// they are not known:
-// - The kernel is not proven, or its parameters are unlike the node's arguments.
+// Derives the accesses of a launch: an array of struct derived_access, one each resource. Errors:
+// BRAID_NO_MEMORY; BRAID_INVALID_ARGUMENT, where they are not known:
+// - The kernel is not proven, or its parameters are unlike the arguments.
 // - The code uses an address in no declared buffer.
-// - A parameter of the graph changes a word that the code uses as an address.
-braid_status braid_accesses_derive(const struct accesses_graph *graph, uint32_t node,
+braid_status braid_accesses_derive(const struct accesses_view *view,
+                                   const struct code_launch *launch,
                                    const struct accesses_kernel *kernel,
-                                   struct derived_accesses *out_accesses);
-void braid_derived_accesses_finish(struct derived_accesses *accesses);
+                                   struct array *out_accesses);
 
 // Acts that a node declares, and its code never does.
 struct access_remark {
@@ -63,11 +75,11 @@ struct access_remark {
 };
 
 // Compares the accesses that a kernel node declares with those of its code. Fills a list of struct
-// access_remark. An unproven kernel passes. Errors: BRAID_NO_MEMORY;
-// BRAID_INVALID_ARGUMENT:
+// access_remark. An unproven kernel passes, unless its accesses were derived. Errors:
+// BRAID_NO_MEMORY; BRAID_INVALID_ARGUMENT:
 // - The node declares to read a buffer, and its code writes it.
 // - The code touches a buffer to which the node declares no access.
-braid_status braid_accesses_check(const struct accesses_graph *graph, uint32_t node,
+braid_status braid_accesses_check(const struct accesses_view *view, uint32_t node,
                                   const struct accesses_kernel *kernel, struct array *out_remarks);
 
 #endif

@@ -306,8 +306,18 @@ static void explain_prefetch(struct plan_text *text, const struct braid_schedule
     plan_text_add(text, "%s", prefetch->why_not);
 }
 
+// Writes where a node declares other accesses than its code makes, or why nobody compared them.
+static void explain_code(struct plan_text *text, const struct code_remarks *remarks, uint32_t node)
+{
+    const struct code_remark *items = remarks->items.items;
+    for (size_t i = 0; i < remarks->items.num; i++) {
+        if (items[i].node == node)
+            plan_text_add(text, "; %s", braid_code_remark_text(remarks, i));
+    }
+}
+
 // Writes the node's island, or why it is in none, its values that parameters change, and the bytes
-// that it fetches for the next kernel.
+// that it fetches for the next kernel. Remarks about its code come last.
 static void explain_node(struct plan_text *text, const struct braid_schedule *schedule,
                          uint32_t node)
 {
@@ -321,6 +331,7 @@ static void explain_node(struct plan_text *text, const struct braid_schedule *sc
         plan_text_add(text, "; changed by %s", changes);
     if (schedule->prefetches)
         explain_prefetch(text, schedule, &schedule->prefetches[node]);
+    explain_code(text, &schedule->graph->code_remarks, node);
 }
 
 // ---- plans and orders ----

@@ -96,6 +96,16 @@ typedef struct braid_node_options {
     .node.num_accesses = sizeof((const braid_access[]){ __VA_ARGS__ }) / sizeof(braid_access)
 #endif
 
+// The use of a kernel's code for the accesses of its node. Braid reads PTX, also where it compiles
+// that from source (docs/book/accesses.md).
+typedef enum braid_code_use {
+    BRAID_CODE_CHECKS = 0, // planning refuses a node whose code writes a buffer that the node
+                           // declares to read, or touches one that it does not declare
+    BRAID_CODE_DECLARES =
+        1,                 // the node also has the accesses of its code, and needs to declare none
+    BRAID_CODE_UNREAD = 2, // nothing: the program knows better
+} braid_code_use;
+
 // A kernel launch.
 typedef struct braid_kernel_node {
     braid_node_options node;
@@ -114,6 +124,10 @@ typedef struct braid_kernel_node {
     braid_resource grid_from_resource;
     // True: a 0 in `grid` is no block, and the node does nothing until it gets another grid.
     bool may_be_empty; // if y and z are both 0, they mean 1: { 8 } is 8 blocks
+    // With BRAID_CODE_DECLARES, adding the node fails where its accesses are not proven, or where
+    // the code uses an address in no buffer declared before. Also BRAID_UNSUPPORTED: the kernel has
+    // no PTX, and no compiler is here; BRAID_DEVICE_ERROR: the compiler refuses its source.
+    braid_code_use code_use;
 } braid_kernel_node;
 
 // An asynchronous copy between any two memories that the device can reach, without overlap. `to`

@@ -22,8 +22,9 @@
 // - the ordering laws hold: a wait captures the event's latest record when it is queued.
 
 struct backend_ops;
-struct failure; // base/failure.h
-struct note;    // base/note.h
+struct failure;       // base/failure.h
+struct note;          // base/note.h
+struct text_compiler; // base/kernel_text.h
 struct player;
 
 // An opened device. Backends embed it first.
@@ -236,6 +237,8 @@ struct backend_ops {
     // With KERNEL_CHANGED: the text that was changed, which lives as long as the kernel.
     braid_status (*kernel_text)(struct backend *backend, struct backend_kernel *kernel,
                                 const char **out_text);
+    // Optional: makes PTX of source as for this device.
+    void (*get_text_compiler)(struct backend *backend, struct text_compiler *out_compiler);
     // Optional: how many blocks of a launch the device runs at once; 0: not known.
     braid_status (*count_blocks)(struct backend *backend, const struct backend_launch *launch,
                                  uint64_t *out_num);

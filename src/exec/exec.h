@@ -97,6 +97,7 @@ struct braid_exec {
     braid_schedule *schedule; // plans the graph whose handles the exec takes
     struct tasks tasks;
     struct extents extents; // the graph's, for copies and fills that change
+    struct array words;     // the graph's struct code_word, which setters leave as they are
     struct program program;
     const struct player *player;
     const struct island_shape *shape; // the whole graph is one island; NULL: it is not

@@ -474,6 +474,18 @@ static void exec_free(braid_exec *exec)
     free(exec);
 }
 
+static braid_status copy_words(braid_exec *exec, const braid_graph *graph)
+{
+    const size_t num = graph->words.num, bytes = sizeof(struct code_word);
+    void *words = num ? braid_store_take(&exec->store, num, bytes) : NULL;
+    if (num && !words)
+        return braid_error_no_memory("an exec");
+    if (num)
+        memcpy(words, graph->words.items, num * bytes);
+    exec->words = (struct array){ .items = words, .num = num };
+    return BRAID_OK;
+}
+
 // Makes everything that does not depend on the player.
 static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options)
@@ -497,6 +509,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     if (graph->ranks)
         graph->ranks->ops->make_operations(exec, graph);
     status = braid_extents_create(graph, &exec->extents);
+    if (!status)
+        status = copy_words(exec, graph);
     if (!status)
         status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
     if (!status)
@@ -563,6 +577,8 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
         status = check_options(graph, options);
     if (!status)
         status = braid_graph_check_regions(graph); // nodes that are left out, too
+    if (!status)
+        status = braid_exec_check_code(places->devices[0], graph);
     if (!status)
         status = braid_graph_cull(graph, &exec->culled);
     if (!status)

@@ -8,6 +8,7 @@
 #include "base/node_text.h"
 #include "exec/exec.h"
 #include "graph/add.h"
+#include "graph/code.h"
 #include "graph/placed.h"
 #include "plan/schedule.h"
 
@@ -400,6 +401,31 @@ static braid_status check_arg(const struct setter *setter, size_t index, const b
     return BRAID_OK;
 }
 
+// With the lock held. Accesses that come from the code of a node hold for the addresses that it was
+// added with.
+static braid_status check_words(const struct setter *setter, const braid_arg *args, size_t first,
+                                size_t num)
+{
+    const struct tasks *tasks = &setter->exec->tasks;
+    size_t num_words;
+    const struct code_word *words =
+        braid_graph_words_of(&setter->exec->words, setter->node, &num_words);
+    for (size_t i = 0; i < num_words; i++) {
+        const size_t index = words[i].argument;
+        if (index < first || index - first >= num)
+            continue;
+        const uint64_t at = braid_tasks_arg_offset(tasks, setter->node, words[i].argument);
+        const char *had = (const char *)tasks->slot_bytes[TASK_SLOT_ARGUMENTS] + at;
+        const char *given = args[index - first].data;
+        if (braid_tasks_is_address(tasks, setter->node, TASK_SLOT_ARGUMENTS, at) ||
+            memcmp(had + words[i].offset, given + words[i].offset, words[i].bytes) != 0)
+            return braid_error_invalid("%s: node %s: its code uses argument %zu as an address, and "
+                                       "declares accesses by it: declare them without the code",
+                                       setter->function, name_node(setter).text, index);
+    }
+    return BRAID_OK;
+}
+
 // Arguments from `first` on.
 static braid_status set_args(const struct setter *setter, const braid_arg *args, size_t first,
                              size_t num)
@@ -408,7 +434,8 @@ static braid_status set_args(const struct setter *setter, const braid_arg *args,
     const struct backend_launch *launch = &setter->task->launch;
     uint64_t offset = braid_tasks_arg_offset(&exec->tasks, setter->node, (uint32_t)first);
     pthread_mutex_lock(&exec->turn.lock);
-    for (size_t i = 0; i < num; i++) {
+    braid_status status = exec->words.num ? check_words(setter, args, first, num) : BRAID_OK;
+    for (size_t i = 0; i < num && !status; i++) {
         const struct value_edit edit = { .from = args[i].data,
                                          .offset = offset,
                                          .slot = TASK_SLOT_ARGUMENTS,
@@ -418,7 +445,7 @@ static braid_status set_args(const struct setter *setter, const braid_arg *args,
         offset += graph_arg_stride(edit.bytes);
     }
     pthread_mutex_unlock(&exec->turn.lock);
-    return BRAID_OK;
+    return status;
 }
 
 static braid_status set_arg(const struct setter *setter, size_t index, const braid_arg *arg)

@@ -6,8 +6,10 @@
 
 #include "base/append.h"
 #include "base/error.h"
+#include "base/node_text.h"
 #include "base/sized.h"
 #include "graph/addresses.h"
+#include "graph/code.h"
 
 // ---- parameters ----
 
@@ -215,6 +217,27 @@ static braid_status check_whole(const braid_graph *graph, const char *name,
                                braid_graph_name(graph, use->node.index), sizeof(void *));
 }
 
+// The accesses of a node that come from its code would change with an address that it uses.
+static braid_status check_words(const braid_graph *graph, const char *name,
+                                const braid_parameter_use *use, uint64_t bytes)
+{
+    size_t num;
+    const struct code_word *words = braid_graph_words_of(&graph->words, use->node.index, &num);
+    bool is_used = false;
+    for (size_t i = 0; i < num && use->target == BRAID_TARGET_ARGUMENT; i++)
+        is_used = is_used || (words[i].argument == use->argument &&
+                              words[i].offset < use->argument_offset + bytes &&
+                              use->argument_offset < (uint64_t)words[i].offset + words[i].bytes);
+    if (!is_used)
+        return BRAID_OK;
+    const struct node_text node =
+        braid_node_text(use->node.index, braid_graph_name(graph, use->node.index));
+    return braid_error_invalid(
+        "parameter '%s': the code of node %s uses argument %zu as an "
+        "address, and declares accesses by it: declare them without the code",
+        name, node.text, use->argument);
+}
+
 static braid_status use_parameter(braid_graph *graph, braid_parameter parameter,
                                   const braid_parameter_use *use)
 {
@@ -235,6 +258,8 @@ static braid_status use_parameter(braid_graph *graph, braid_parameter parameter,
         status = check_part(graph, name, known->bytes, use, &bytes);
     if (!status)
         status = check_whole(graph, name, use, bytes);
+    if (!status)
+        status = check_words(graph, name, use, bytes);
     if (status)
         return status;
     struct graph_parameter_use *slot = graph->uses.num < GRAPH_MAX_ITEMS

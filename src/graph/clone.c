@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/code.h"
 #include "graph/graph_ranks.h"
 #include "graph/placed.h"
 #include "graph/regions.h"
@@ -70,6 +71,7 @@ static bool clone_arrays(const braid_graph *from, braid_graph *to)
            clone_array(&from->traps, sizeof(struct graph_trap), &to->traps) &&
            clone_array(&from->unchecked, sizeof(uint32_t), &to->unchecked) &&
            clone_array(&from->regions, sizeof(struct graph_region), &to->regions) &&
+           clone_array(&from->words, sizeof(struct code_word), &to->words) &&
            clone_array(&from->sequence, sizeof(uint32_t), &to->sequence);
 }
 
@@ -87,6 +89,9 @@ braid_status braid_graph_clone(const braid_graph *graph, braid_graph **out_clone
     clone->places = graph->places;
     clone->num_left_out = graph->num_left_out;
     clone->is_culled = graph->is_culled;
+    clone->code = graph->code;
+    if (clone->code)
+        braid_graph_code->share(clone->code);
     *out_clone = clone;
     return BRAID_OK;
 }

@@ -23,26 +23,61 @@ static bool has_extent(const struct graph_resource *resource, uint32_t index)
     return resource->buffer == index && resource->address;
 }
 
-braid_status braid_extents_create(const braid_graph *graph, struct extents *out_extents)
+static bool grow(struct extents *extents, uint32_t num)
 {
+    const uint32_t room = extents->room + extents->room / 2;
+    if (num <= extents->room)
+        return true;
+    const uint32_t wanted = room > num ? room : num;
+    struct extent *items = realloc(extents->items, wanted * sizeof(*items));
+    if (!items)
+        return false;
+    extents->items = items;
+    extents->room = wanted;
+    return true;
+}
+
+// Few go to their places one by one, many are sorted together.
+static void put(struct extents *extents, struct extent added, bool sorts_later)
+{
+    uint32_t at = extents->num++;
+    while (!sorts_later && at > 0 && compare_extents(&extents->items[at - 1], &added) > 0) {
+        extents->items[at] = extents->items[at - 1];
+        at--;
+    }
+    extents->items[at] = added;
+}
+
+braid_status braid_extents_extend(const braid_graph *graph, struct extents *extents,
+                                  uint32_t *num_seen)
+{
+    enum { MOST_ONE_BY_ONE = 16 };
     const struct graph_resource *resources = graph->resources.items;
     uint32_t num = 0;
-    for (uint32_t i = 0; i < graph->resources.num; i++)
+    for (uint32_t i = *num_seen; i < graph->resources.num; i++)
         num += has_extent(&resources[i], i);
-    struct extents extents = { .items = braid_allocate_zeroed(num, sizeof(*extents.items)) };
-    if (!extents.items)
+    if (!grow(extents, extents->num + num))
         return braid_error_no_memory("the extents of buffers");
-    for (uint32_t i = 0; i < graph->resources.num; i++) {
-        if (!has_extent(&resources[i], i))
-            continue;
-        uintptr_t begin = (uintptr_t)resources[i].address;
-        extents.items[extents.num++] =
-            (struct extent){ begin, begin + (resources[i].bytes - 1), i };
+    for (uint32_t i = *num_seen; i < graph->resources.num; i++) {
+        const uintptr_t begin = (uintptr_t)resources[i].address;
+        if (has_extent(&resources[i], i))
+            put(extents, (struct extent){ begin, begin + (resources[i].bytes - 1), i },
+                num > MOST_ONE_BY_ONE);
     }
-    if (num)
-        qsort(extents.items, num, sizeof(*extents.items), compare_extents);
-    *out_extents = extents;
+    if (num > MOST_ONE_BY_ONE)
+        qsort(extents->items, extents->num, sizeof(*extents->items), compare_extents);
+    *num_seen = (uint32_t)graph->resources.num;
     return BRAID_OK;
+}
+
+braid_status braid_extents_create(const braid_graph *graph, struct extents *out_extents)
+{
+    struct extents extents = { 0 };
+    uint32_t num_seen = 0;
+    braid_status status = braid_extents_extend(graph, &extents, &num_seen);
+    if (!status)
+        *out_extents = extents;
+    return status;
 }
 
 void braid_extents_finish(struct extents *extents)
@@ -306,7 +341,9 @@ static braid_status check_node(struct pointers *pointers, uint32_t node)
     const struct graph_node *graph_node = &graph_nodes(pointers->graph)[node];
     switch (graph_node->kind) {
     case WORK_KERNEL:
-        return check_kernel(pointers, node, graph_node->payload);
+        return graph_node->code_use == BRAID_CODE_DECLARES
+                   ? BRAID_OK // it may be given addresses that it never uses
+                   : check_kernel(pointers, node, graph_node->payload);
     case WORK_COPY:
         return check_copy(pointers, node, &graph_work_of(pointers->graph, node)->copy);
     case WORK_FILL: {

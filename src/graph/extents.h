@@ -13,12 +13,17 @@ struct extent {
 // By address.
 struct extents {
     struct extent *items;
-    uint32_t num;
+    uint32_t num, room;
 };
 
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_extents_create(const braid_graph *graph, struct extents *out_extents);
 void braid_extents_finish(struct extents *extents);
+
+// Adds the buffers among the resources from *num_seen on, and sets that to their number. Errors:
+// BRAID_NO_MEMORY.
+braid_status braid_extents_extend(const braid_graph *graph, struct extents *extents,
+                                  uint32_t *num_seen);
 
 // The first that does not end before the address, or `num`.
 uint32_t braid_extents_find(const struct extents *extents, const void *address);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/code.h"
 #include "graph/graph_ranks.h"
 
 // Ids tell the handles of one graph from another's. Zero is never one, so { 0 } is no handle.
@@ -30,8 +31,12 @@ braid_status braid_graph_create(braid_graph **out_graph)
     if (!graph)
         return braid_error_no_memory("a graph");
     graph->id = next_id();
-    *out_graph = graph;
-    return BRAID_OK;
+    braid_status status = braid_graph_code ? braid_graph_code->create(&graph->code) : BRAID_OK;
+    if (status)
+        free(graph);
+    else
+        *out_graph = graph;
+    return status;
 }
 
 void braid_graph_destroy(braid_graph *graph)
@@ -40,6 +45,9 @@ void braid_graph_destroy(braid_graph *graph)
         return;
     if (graph->ranks)
         graph->ranks->ops->finish(graph);
+    if (graph->code)
+        braid_graph_code->finish(graph->code);
+    braid_array_finish(&graph->words);
     braid_array_finish(&graph->nodes);
     braid_array_finish(&graph->edges);
     braid_array_finish(&graph->accesses);

@@ -55,6 +55,7 @@ struct graph_node {
                           // was there before is not
     bool is_left_out : 1; // in a graph that cull.h made: it is empty, and was of `own_kind`
     bool may_idle : 1;    // in such a graph: parameters may disable all nodes that need it
+    uint8_t code_use : 2; // a kernel's: enum braid_code_use
 };
 
 struct graph_edge {
@@ -143,6 +144,7 @@ struct graph_trap {
     uint32_t node, argument;
 };
 
+struct graph_code;
 struct graph_ranks;
 
 struct braid_graph {
@@ -171,6 +173,8 @@ struct braid_graph {
                                // no pointers, or to be ordered by nothing
     struct array sequence;     // uint32_t: main nodes in the order in which accesses count;
                                // empty: that of adding
+    struct array words;        // struct code_word (code.h), by node: addresses of derived accesses
+    struct graph_code *code;   // code.h; NULL: there is none
     struct graph_ranks *ranks; // graph_ranks.h; NULL: the graph has no communicator
     struct names names;
     uint32_t num_bundled;             // nodes that are preludes or epilogues

@@ -11,6 +11,7 @@
 #include "base/sized.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
+#include "graph/code.h"
 #include "graph/graph.h"
 #include "graph/graph_ranks.h"
 
@@ -128,6 +129,119 @@ static braid_status graph_arguments_init(struct graph_arguments *arguments,
     return add_accesses(arguments, graph, name);
 }
 
+// ---- accesses from code ----
+
+static struct code_argument code_argument_of(const braid_graph *graph,
+                                             const struct graph_argument *argument)
+{
+    struct code_argument made = { .kind = ARGUMENT_NOTHING, .bytes = (uint32_t)argument->bytes };
+    if (argument->kind == BRAID_ARG_VALUE) {
+        made.kind = ARGUMENT_VALUE;
+        made.data = argument->data;
+    } else if (argument->kind == BRAID_ARG_RESOURCE &&
+               !graph_resource_at(graph, argument->resource.index)->is_scratch) {
+        made.kind = ARGUMENT_RESOURCE;
+        made.resource = argument->resource.index;
+    }
+    return made;
+}
+
+static struct code_argument code_grid_of(const braid_kernel_node *launch)
+{
+    if (launch->grid_from_resource.graph)
+        return (struct code_argument){ .kind = ARGUMENT_RESOURCE,
+                                       .resource = launch->grid_from_resource.index };
+    return (struct code_argument){ .kind = launch->grid_from ? ARGUMENT_VALUE : ARGUMENT_NOTHING,
+                                   .bytes = sizeof(launch->grid_from),
+                                   .data = &launch->grid_from };
+}
+
+static braid_status find_derived(braid_graph *graph, const char *name,
+                                 const braid_kernel_node *launch,
+                                 const struct graph_arguments *arguments,
+                                 struct derived_accesses *derived)
+{
+    const struct node_text text = braid_node_text(UINT32_MAX, name);
+    struct code_argument *args = braid_allocate_zeroed(arguments->num + 1, sizeof(*args));
+    if (!args)
+        return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < arguments->num && !status; i++) {
+        if (arguments->items[i].kind == BRAID_ARG_RESOURCE)
+            status = check_resource(graph, name, i, arguments->items[i].resource);
+        if (!status)
+            args[i] = code_argument_of(graph, &arguments->items[i]);
+    }
+    const struct code_launch described = { .name = text.text,
+                                           .kernel = launch->kernel,
+                                           .args = args,
+                                           .num_args = (uint32_t)arguments->num,
+                                           .grid = code_grid_of(launch) };
+    if (!status)
+        status = braid_graph_code->derive(graph, &described, derived);
+    free(args);
+    return status;
+}
+
+// Whether a node declares all that its code does to a resource. Then its own words stand: they may
+// say more, such as that all bytes are written.
+static bool declares(const braid_graph *graph, const struct graph_arguments *arguments,
+                     const braid_access *derived)
+{
+    const uint32_t buffer = graph_resource_at(graph, derived->resource.index)->buffer;
+    for (size_t i = 0; i < arguments->num_accesses; i++) {
+        const braid_access *declared = &arguments->accesses[i];
+        if (declared->resource.graph == graph->id &&
+            declared->resource.index < graph->resources.num &&
+            graph_resource_at(graph, declared->resource.index)->buffer == buffer &&
+            (declared->mode != BRAID_READ || derived->mode == BRAID_READ))
+            return true;
+    }
+    return false;
+}
+
+// Adds the accesses of the code that the node does not declare, and makes room for its words.
+static braid_status add_derived(struct graph_arguments *arguments, braid_graph *graph,
+                                const char *name, const struct derived_accesses *derived)
+{
+    const braid_access *items = derived->accesses.items;
+    const size_t most = arguments->num_accesses + derived->accesses.num;
+    braid_access *all = realloc(arguments->accesses, (most + 1) * sizeof(*all));
+    if (!all)
+        return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
+    arguments->accesses = all;
+    const size_t num_declared = arguments->num_accesses;
+    size_t num = num_declared;
+    for (size_t i = 0; i < derived->accesses.num; i++) {
+        if (!declares(graph, arguments, &items[i]))
+            all[num++] = items[i];
+    }
+    arguments->num_accesses = num;
+    return braid_array_reserve(&graph->words, derived->words.num, sizeof(struct code_word))
+               ? BRAID_OK
+               : braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
+}
+
+static braid_status derive(struct graph_arguments *arguments, braid_graph *graph, const char *name,
+                           const braid_kernel_node *launch, struct derived_accesses *derived)
+{
+    if (!braid_graph_code)
+        return braid_error_left_out("BRAID_CODE_DECLARES", "accesses");
+    braid_status status = find_derived(graph, name, launch, arguments, derived);
+    return status ? status : add_derived(arguments, graph, name, derived);
+}
+
+// For the node that was added last. There is room.
+static void append_words(braid_graph *graph, const struct derived_accesses *derived)
+{
+    const size_t num = derived->words.num;
+    struct code_word *words = num ? braid_array_append(&graph->words, num, sizeof(*words)) : NULL;
+    if (num)
+        memcpy(words, derived->words.items, num * sizeof(*words));
+    for (size_t i = 0; i < num; i++)
+        words[i].node = graph_num_nodes(graph) - 1;
+}
+
 static void graph_arguments_finish(struct graph_arguments *arguments)
 {
     free(arguments->items);
@@ -140,6 +254,7 @@ static void graph_arguments_finish(struct graph_arguments *arguments)
 struct kernel_node {
     const braid_kernel_node *launch;
     struct graph_arguments args;
+    struct derived_accesses derived;
 };
 
 static const char *launch_name(const braid_kernel_node *launch)
@@ -445,8 +560,19 @@ static braid_status add_kernel(braid_graph *graph, const char *name, const void 
     uint32_t payload = (uint32_t)graph->kernels.num;
     append_kernel(graph, node, needs.bytes);
     braid_graph_append_node(graph, WORK_KERNEL, payload, &launch->node, out_node);
-    ((struct graph_node *)graph->nodes.items)[graph->nodes.num - 1].may_rest = empty_sizes(launch);
+    struct graph_node *added = (struct graph_node *)graph->nodes.items + graph->nodes.num - 1;
+    added->may_rest = empty_sizes(launch);
+    added->code_use = (unsigned)launch->code_use & 3U;
+    append_words(graph, &node->derived);
     return BRAID_OK;
+}
+
+static braid_status check_code_use(const char *name, const braid_kernel_node *launch)
+{
+    if ((unsigned)launch->code_use > BRAID_CODE_UNREAD)
+        return braid_error_invalid("node '%s': .code_use is %u, which is unknown", name,
+                                   (unsigned)launch->code_use);
+    return launch->code_use == BRAID_CODE_DECLARES ? check_kernel(name, launch) : BRAID_OK;
 }
 
 static braid_status add_kernel_node(braid_graph *graph, const braid_kernel_node *launch,
@@ -456,6 +582,10 @@ static braid_status add_kernel_node(braid_graph *graph, const braid_kernel_node 
     braid_kernel_node whole = *launch;
     struct kernel_node node = { .launch = &whole };
     braid_status status = graph_arguments_init(&node.args, graph, name, launch);
+    if (!status)
+        status = check_code_use(name, launch);
+    if (!status && graph && launch->code_use == BRAID_CODE_DECLARES)
+        status = derive(&node.args, graph, name, launch, &node.derived);
     if (node.args.accesses) {
         whole.node.accesses = node.args.accesses;
         whole.node.num_accesses = node.args.num_accesses;
@@ -463,6 +593,7 @@ static braid_status add_kernel_node(braid_graph *graph, const braid_kernel_node 
     if (!status)
         status = braid_graph_add_task(graph, name, &whole.node, add_kernel, &node, out_node);
     graph_arguments_finish(&node.args);
+    braid_derived_accesses_finish(&node.derived);
     return status;
 }
 

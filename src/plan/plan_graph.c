@@ -11,6 +11,7 @@
 #include "base/node_text.h"
 #include "base/pointer_map.h"
 #include "graph/changes.h"
+#include "graph/code.h"
 #include "graph/extents.h"
 #include "graph/placed.h"
 #include "graph/regions.h"
@@ -671,6 +672,8 @@ static braid_status fill_plan(const braid_graph *graph, struct plan_graph *plan)
         status = find_places(graph, plan);
     if (!status)
         status = find_left_out(graph, plan);
+    if (!status && graph->code)
+        status = braid_graph_code->list(graph, &plan->code_remarks);
     if (!status && !plan_names_copy(graph, &plan->names))
         status = braid_error_no_memory("the names of a plan");
     if (!status)
@@ -699,6 +702,7 @@ void braid_plan_graph_release(struct plan_graph *plan)
     free(plan->access_first);
     free(plan->resources);
     free(plan->left_out);
+    braid_code_remarks_finish(&plan->code_remarks);
     plan_names_finish(&plan->names);
     free(plan);
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "graph/code.h"
 #include "graph/graph.h"
 #include "graph/links.h"
 
@@ -64,6 +65,7 @@ struct plan_graph {
     struct graph_resource *resources;
     uint32_t num_resources;
     bool *left_out; // by node: no output needs it; NULL: all stay
+    struct code_remarks code_remarks;
     struct plan_names names;
 };
 

@@ -70,6 +70,7 @@ static void begin_part(const struct planner *planner, struct part *part)
         part->graph.regions = (struct array){ 0 };
     part->graph.uses = part->graph.addresses = part->graph.given = (struct array){ 0 };
     part->graph.num_left_out = 0;
+    part->graph.code = NULL; // whose nodes have other numbers
 }
 
 // A main node stands before those of its bundle.

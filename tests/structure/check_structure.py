@@ -40,7 +40,7 @@ ADDONS = {
     "report": {"base", "graph", "plan"},
     "tune": {"base", "graph", "plan", "device", "exec", "tasks"},
     "ranks": {"base", "graph", "plan", "exec"},  # a library of its own
-    "left_out": {"base", "plan", "exec", "backends/driver_graph"},  # in place of any of them
+    "left_out": {"base", "graph", "plan", "exec", "backends/driver_graph"},  # in place of any of them
 }
 MAY_INCLUDE = {**CORE, **ADDONS}
 # They need nothing of the library, and are built into both.

@@ -319,6 +319,12 @@ struct gpu_compiled {
     const char *entry; // in the same memory: the name of the entry that an expression named, or ""
 };
 
+// Where the code of a kernel comes from. No key: it has none for the backend's vendor.
+struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel);
+
+// From then on source without a device is compiled as for this one, if it is one of CUDA.
+void braid_gpu_note_architecture(const struct gpu_backend *gpu);
+
 // Compiles the code's source for the device under the kernel's name, on CUDA to PTX where text is
 // wanted. Errors: BRAID_UNSUPPORTED (no compiler), BRAID_DEVICE_ERROR (it refuses the source or an
 // option; braid_error_get_details has all that it wrote), BRAID_NO_MEMORY.
@@ -387,6 +393,9 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     X(gpu, task_goes_on)                                                                           \
     X(gpu, submit)
 GPU_OPERATIONS(BACKEND_DECLARES)
+
+// CUDA alone has it.
+BACKEND_DECLARES(gpu, get_text_compiler)
 
 // gpu_context.c: enter and leave of the backend.
 void braid_gpu_hold(struct backend *backend);

@@ -25,6 +25,7 @@ struct gpu_code_inputs {
     const char *compiler; // which one it is, and which version; "": not known
     const char *option, *name, *source;
     const struct gpu_build *build;
+    bool is_text; // the result is text, which no driver and no device has a part in
 };
 
 // Its key in a disk cache.
@@ -365,7 +366,7 @@ static bool put_reads(FILE *key, const char *source, const struct gpu_build *bui
 // ---- keys of outputs, which are kept on disk from process to process ----
 
 // Counted up whenever Braid uses its inputs in another way.
-#define KEY_FORMAT "braid code 2"
+#define KEY_FORMAT "braid code 3"
 
 static const char *environment(const char *name)
 {
@@ -399,9 +400,11 @@ static bool put_key(FILE *file, const struct gpu_backend *gpu, const struct gpu_
             return false;
         }
     }
-    fprintf(file, "%s\n%s\ndriver %d\n", KEY_FORMAT, gpu->vendor->name, gpu->version);
+    fprintf(file, "%s\n%s\n", KEY_FORMAT, gpu->vendor->name);
+    if (!inputs->is_text)
+        fprintf(file, "driver %d\n", gpu->version);
     put_part(file, "compiler", inputs->compiler);
-    put_part(file, "device", gpu->architecture);
+    put_part(file, "device", inputs->is_text ? "any" : gpu->architecture);
     put_part(file, "target", inputs->option);
     put_part(file, "name", inputs->name);
     put_part(file, "source", inputs->source);
@@ -702,8 +705,8 @@ static braid_status find_or_compile(const struct gpu_backend *gpu, const struct 
                                     const struct gpu_target *target, char **out_block,
                                     size_t *out_bytes)
 {
-    const struct gpu_code_inputs inputs = { compiler->identity, target->option, name, code->source,
-                                            &code->build };
+    const struct gpu_code_inputs inputs = { compiler->identity, target->option, name,
+                                            code->source,       &code->build,   target->text };
     struct gpu_code_key key = make_key(gpu, &inputs);
     *out_block =
         key.bytes ? braid_disk_cache_read(gpu->cache, key.bytes, key.num, out_bytes) : NULL;

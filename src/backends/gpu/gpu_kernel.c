@@ -36,8 +36,7 @@ static bool is_one_module(const struct gpu_code *a, const struct gpu_code *b)
 
 enum { MAX_RETIRED = 64 }; // modules kept loaded for nobody, when another is loaded
 
-// Where the code of a kernel comes from. No key: it has none for the backend's vendor.
-static struct gpu_code find_code(const struct gpu_backend *gpu, const braid_kernel *kernel)
+struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel)
 {
     const braid_image *image = gpu->vendor->index == GPU_CUDA ? &kernel->cuda : &kernel->hip;
     const char *entry = image->entry ? image->entry : kernel->name;
@@ -530,7 +529,7 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
                                    struct backend_kernel **out_kernel)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_code code = find_code(gpu, kernel);
+    struct gpu_code code = braid_gpu_find_code(gpu, kernel);
     struct gpu_kernel *loaded = NULL;
     struct gpu_scope scope;
     if (!code.key)

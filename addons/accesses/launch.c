@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launch of a kernel node that stands in its graph.
+#include "accesses/launch.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "graph/addresses.h"
+
+// The resource whose address an argument is; GRAPH_NONE: it is none.
+static uint32_t find_in(const struct array *list, uint32_t node, uint32_t argument)
+{
+    const struct graph_address *addresses = list->items;
+    size_t i = braid_graph_first_address(list, node);
+    for (; i < list->num && addresses[i].node == node; i++) {
+        if (addresses[i].operand == argument)
+            return addresses[i].resource;
+    }
+    return GRAPH_NONE;
+}
+
+static uint32_t find_given(const braid_graph *graph, uint32_t node, uint32_t argument)
+{
+    const uint32_t planned = find_in(&graph->addresses, node, argument);
+    return planned == GRAPH_NONE ? find_in(&graph->given, node, argument) : planned;
+}
+
+static bool is_trap(const braid_graph *graph, uint32_t node, uint32_t argument)
+{
+    const struct graph_trap *traps = graph->traps.items;
+    size_t low = 0, high = graph->traps.num;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (traps[middle].node == node && traps[middle].argument == argument)
+            return true;
+        if (traps[middle].node < node ||
+            (traps[middle].node == node && traps[middle].argument < argument))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+static bool is_unchecked(const braid_graph *graph, uint32_t wanted)
+{
+    const uint32_t *args = graph->unchecked.items;
+    size_t low = 0, high = graph->unchecked.num;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (args[middle] == wanted)
+            return true;
+        if (args[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+static struct code_argument take_argument(const braid_graph *graph, uint32_t node, uint32_t index)
+{
+    const struct graph_kernel *launch = graph_kernel_of(graph, node);
+    struct code_argument argument = { .kind = ARGUMENT_VALUE };
+    argument.data = braid_graph_arg(graph, launch, index, &argument.bytes);
+    argument.resource = find_given(graph, node, index);
+    if (is_trap(graph, node, index) || is_unchecked(graph, launch->first_arg + index))
+        argument.kind = ARGUMENT_NOTHING;
+    else if (argument.resource != GRAPH_NONE)
+        argument.kind = graph_resource_at(graph, argument.resource)->scratch == GRAPH_NONE
+                            ? ARGUMENT_RESOURCE
+                            : ARGUMENT_NOTHING;
+    return argument;
+}
+
+braid_status braid_accesses_take_launch(const braid_graph *graph, uint32_t node,
+                                        struct accesses_launch *out_launch)
+{
+    const struct graph_kernel *kernel = graph_kernel_of(graph, node);
+    const uint32_t num = kernel->num_args - kernel->grid_from;
+    struct accesses_launch *launch = out_launch;
+    launch->args = calloc((size_t)num + 1, sizeof(*launch->args));
+    if (!launch->args)
+        return braid_error_no_memory("a node's arguments");
+    for (uint32_t i = 0; i < num; i++)
+        launch->args[i] = take_argument(graph, node, i);
+    launch->name = braid_node_text(node, braid_graph_name(graph, node));
+    launch->base = (struct code_launch){ .name = launch->name.text,
+                                         .kernel = kernel->kernel,
+                                         .args = launch->args,
+                                         .num_args = num,
+                                         .grid = { .kind = ARGUMENT_NOTHING } };
+    if (kernel->grid_from)
+        launch->base.grid = take_argument(graph, node, num);
+    return BRAID_OK;
+}
+
+void braid_accesses_launch_finish(struct accesses_launch *launch)
+{
+    free(launch->args);
+    launch->args = NULL;
+}

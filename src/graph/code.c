@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings in the code of kernels.
+#include "graph/code.h"
+
+#include <string.h>
+
+void braid_derived_accesses_finish(struct derived_accesses *derived)
+{
+    braid_array_finish(&derived->accesses);
+    braid_array_finish(&derived->words);
+    *derived = (struct derived_accesses){ 0 };
+}
+
+const struct code_word *braid_graph_words_of(const struct array *words, uint32_t node,
+                                             size_t *out_num)
+{
+    const struct code_word *items = words->items;
+    size_t low = 0, high = words->num;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (items[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (high = low; high < words->num && items[high].node == node;)
+        high++;
+    *out_num = high - low;
+    return items ? items + low : NULL;
+}
+
+bool braid_code_remarks_add(struct code_remarks *remarks, uint32_t node, const char *text)
+{
+    const struct code_remark remark = { node, remarks->texts.num };
+    char *to = braid_array_append(&remarks->texts, strlen(text) + 1, 1);
+    if (to)
+        memcpy(to, text, strlen(text) + 1);
+    return to && braid_array_put(&remarks->items, &remark, sizeof(remark));
+}
+
+void braid_code_remarks_finish(struct code_remarks *remarks)
+{
+    braid_array_finish(&remarks->items);
+    braid_array_finish(&remarks->texts);
+    *remarks = (struct code_remarks){ 0 };
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph's door to the accesses that kernels' code makes. Without the add-on `accesses` nothing
+// is derived, and nothing is compared.
+#ifndef BRAID_GRAPH_CODE_H
+#define BRAID_GRAPH_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/graph.h>
+
+#include "base/array.h"
+#include "base/kernel_text.h"
+
+// The known code of a graph's kernels. Graphs and their clones share it.
+struct graph_code;
+
+enum code_argument_kind {
+    ARGUMENT_VALUE,    // bytes, which may be addresses
+    ARGUMENT_RESOURCE, // the address of a resource
+    ARGUMENT_NOTHING,  // compared with nothing: a trap, scratch, or an unchecked pointer
+};
+
+struct code_argument {
+    enum code_argument_kind kind;
+    uint32_t resource; // the kind has it: ARGUMENT_RESOURCE
+    uint32_t bytes;
+    const void *data; // the kind has them: ARGUMENT_VALUE
+};
+
+// A kernel, and the arguments that the program gives it.
+struct code_launch {
+    const char *name; // the node's, for messages, as 'name' or 3 'name'
+    const braid_kernel *kernel;
+    const struct code_argument *args;
+    uint32_t num_args;
+    struct code_argument grid; // the address of its grid, which the launch itself reads; the kind
+                               // ARGUMENT_NOTHING: it is given
+};
+
+// Bytes of an argument that the code uses as an address.
+struct code_word {
+    uint32_t node, argument, offset, bytes;
+};
+
+struct derived_accesses {
+    struct array accesses; // braid_access: one for each resource
+    struct array words;    // struct code_word, without the node
+};
+
+struct code_remark {
+    uint32_t node;
+    size_t text; // where it begins
+};
+
+// Remarks about the code of nodes, by node.
+struct code_remarks {
+    struct array items; // struct code_remark
+    struct array texts; // char
+};
+
+struct graph_code_doors {
+    // A graph without code gets some. Errors: BRAID_NO_MEMORY.
+    braid_status (*create)(struct graph_code **out_code);
+    void (*share)(struct graph_code *code);
+    void (*finish)(struct graph_code *code);
+
+    // The accesses of a node that is about to be added. If its code uses variables of its module,
+    // the graph gets a resource for these. Errors: BRAID_NO_MEMORY, BRAID_UNSUPPORTED (no compiler
+    // is here), BRAID_DEVICE_ERROR (it refuses the source), BRAID_INVALID_ARGUMENT:
+    // - The kernel is not proven, or its parameters are unlike the arguments.
+    // - The code uses an address in no declared buffer.
+    braid_status (*derive)(braid_graph *graph, const struct code_launch *launch,
+                           struct derived_accesses *out_accesses);
+
+    // Compares the accesses of kernel nodes with those of their code, once for each version of the
+    // graph. Without a compiler only texts of the program are read. Errors: BRAID_NO_MEMORY,
+    // BRAID_INVALID_ARGUMENT:
+    // - A node declares to read a buffer, and its code writes it.
+    // - Its code touches a buffer to which the node declares no access.
+    braid_status (*check)(const braid_graph *graph, const struct text_compiler *compiler);
+
+    // Copies the remarks of the latest check into zeros. Errors: BRAID_NO_MEMORY.
+    braid_status (*list)(const braid_graph *graph, struct code_remarks *out_remarks);
+};
+
+// NULL: this Braid was built without.
+extern const struct graph_code_doors *const braid_graph_code;
+
+// Does nothing without the doors. Errors: as `check`.
+static inline braid_status graph_check_code(const braid_graph *graph,
+                                            const struct text_compiler *compiler)
+{
+    return braid_graph_code ? braid_graph_code->check(graph, compiler) : BRAID_OK;
+}
+
+// Finds the words of a node in a list by node.
+const struct code_word *braid_graph_words_of(const struct array *words, uint32_t node,
+                                             size_t *out_num);
+
+void braid_derived_accesses_finish(struct derived_accesses *derived);
+
+// False: memory ran out.
+bool braid_code_remarks_add(struct code_remarks *remarks, uint32_t node, const char *text);
+void braid_code_remarks_finish(struct code_remarks *remarks);
+
+static inline const char *braid_code_remark_text(const struct code_remarks *remarks, size_t index)
+{
+    return (const char *)remarks->texts.items +
+           ((const struct code_remark *)remarks->items.items)[index].text;
+}
+
+#endif
