@@ -18,10 +18,10 @@
 struct code_kernel {
     const braid_kernel *kernel;
     struct accesses_kernel read;
-    char *block;     // has a compiled text; NULL: the text is the program's
-    char target[64]; // the compiler's; "": none made it
-    char *why;       // it has no text, and the nodes of the kernel are told so; NULL: it has one
-    bool is_quiet;   // it has no code for a GPU at all, and nobody is told
+    char *block;      // has a compiled text; NULL: the text is the program's
+    char target[128]; // the finder's; "": it is the program's
+    char *why;        // it has no text, and the nodes of the kernel are told so; NULL: it has one
+    bool is_quiet;    // it has no code for a GPU at all, and nobody is told
 };
 
 // The variables of a module are one resource.
@@ -44,7 +44,7 @@ struct graph_code {
     uint32_t graph_id;
     uint64_t version;
     size_t num_uses;
-    char target[64];
+    char target[128];
     struct code_remarks remarks;
 };
 
@@ -103,24 +103,25 @@ static bool copy_reason(struct code_kernel *kernel, const char *reason)
 }
 
 // A source that no compiler takes is no error here: who loads the kernel tells of it.
-static braid_status compile(struct code_kernel *kernel, const struct text_compiler *compiler,
-                            const char **out_entry)
+static braid_status compile(struct code_kernel *kernel, uint32_t node,
+                            const struct text_finder *finder, const char **out_entry)
 {
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     braid_status status =
-        compiler->compile(compiler->user, kernel->kernel, &kernel->block, out_entry);
+        finder->find(finder->user, node, kernel->kernel, &kernel->block, out_entry);
     const bool is_fatal = status == BRAID_NO_MEMORY;
     if (status && !is_fatal)
         status = copy_reason(kernel, braid_error_get_message()) ? BRAID_OK : BRAID_NO_MEMORY;
     braid_error_end_attempt(&attempt, is_fatal ? status : BRAID_OK);
     if (status && !is_fatal)
         return braid_error_no_memory("a kernel's code");
-    snprintf(kernel->target, sizeof(kernel->target), "%s", compiler->target);
+    snprintf(kernel->target, sizeof(kernel->target), "%s", finder->target);
     return status;
 }
 
-static braid_status find_text(struct code_kernel *kernel, const struct text_compiler *compiler)
+static braid_status find_text(struct code_kernel *kernel, uint32_t node,
+                              const struct text_finder *finder)
 {
     const braid_kernel *of = kernel->kernel;
     const char *entry = of->cuda.entry ? of->cuda.entry : of->name, *text = of->cuda.data;
@@ -133,11 +134,11 @@ static braid_status find_text(struct code_kernel *kernel, const struct text_comp
     } else if (!text && !of->source) {
         why = "it has no code for CUDA";
         kernel->is_quiet = true;
-    } else if (!text && !compiler) {
-        why = "its source is compiled for CUDA alone";
+    } else if (!text && !finder) {
+        why = "its source is read when an exec compiles it for CUDA";
         kernel->is_quiet = true;
     } else if (!text) {
-        status = compile(kernel, compiler, &entry);
+        status = compile(kernel, node, finder, &entry);
         text = kernel->block;
     }
     if (why && !copy_reason(kernel, why))
@@ -145,14 +146,14 @@ static braid_status find_text(struct code_kernel *kernel, const struct text_comp
     return status || kernel->why ? status : braid_accesses_read(text, entry, &kernel->read);
 }
 
-static braid_status add_kernel(const braid_kernel *of, const struct text_compiler *compiler,
-                               struct code_kernel **slot)
+static braid_status add_kernel(const braid_kernel *of, uint32_t node,
+                               const struct text_finder *finder, struct code_kernel **slot)
 {
     struct code_kernel *kernel = calloc(1, sizeof(*kernel));
     if (!kernel)
         return braid_error_no_memory("a kernel's code");
     kernel->kernel = of;
-    braid_status status = find_text(kernel, compiler);
+    braid_status status = find_text(kernel, node, finder);
     if (status)
         free_kernel(kernel);
     else
@@ -161,25 +162,25 @@ static braid_status add_kernel(const braid_kernel *of, const struct text_compile
 }
 
 // A text of another target is compiled again.
-static bool serves(const struct code_kernel *kernel, const struct text_compiler *compiler)
+static bool serves(const struct code_kernel *kernel, const struct text_finder *finder)
 {
-    return !compiler || !is_source(kernel->kernel) || strcmp(kernel->target, compiler->target) == 0;
+    return !finder || !is_source(kernel->kernel) || strcmp(kernel->target, finder->target) == 0;
 }
 
-static braid_status find_kernel(struct graph_code *code, const braid_kernel *kernel,
-                                const struct text_compiler *compiler,
+static braid_status find_kernel(struct graph_code *code, const braid_kernel *kernel, uint32_t node,
+                                const struct text_finder *finder,
                                 const struct code_kernel **out_kernel)
 {
     uint32_t index = braid_pointer_map_get(&code->kernel_at, kernel);
     struct code_kernel **kernels = code->kernels.items, *found = NULL;
-    if (index != POINTER_MAP_NONE && serves(kernels[index], compiler)) {
+    if (index != POINTER_MAP_NONE && serves(kernels[index], finder)) {
         *out_kernel = kernels[index];
         return BRAID_OK;
     }
     if (!braid_array_reserve(&code->kernels, 1, sizeof(found)) ||
         !braid_pointer_map_reserve(&code->kernel_at))
         return braid_error_no_memory("a kernel's code");
-    braid_status status = add_kernel(kernel, compiler, &found);
+    braid_status status = add_kernel(kernel, node, finder, &found);
     if (status)
         return status;
     kernels = code->kernels.items;
@@ -304,12 +305,12 @@ static braid_status derive_locked(struct graph_code *code, braid_graph *graph,
                                   struct derived_accesses *derived)
 {
     const struct code_kernel *kernel;
-    struct text_compiler compiler;
+    struct text_finder finder;
     uint32_t variables;
-    braid_text_compiler_find(&compiler);
+    braid_text_finder_make(&finder);
     braid_status status = braid_extents_extend(graph, &code->extents, &code->num_seen);
     if (!status)
-        status = find_kernel(code, launch->kernel, &compiler, &kernel);
+        status = find_kernel(code, launch->kernel, GRAPH_NONE, &finder, &kernel);
     if (status)
         return status;
     if (kernel->why)
@@ -403,12 +404,12 @@ static braid_status check_variables(const struct graph_code *code, const braid_g
 }
 
 static braid_status check_node(struct graph_code *code, const struct accesses_view *view,
-                               uint32_t node, const struct text_compiler *compiler)
+                               uint32_t node, const struct text_finder *finder)
 {
     const struct code_kernel *kernel;
     struct array remarks = { 0 };
     braid_status status =
-        find_kernel(code, graph_kernel_of(view->graph, node)->kernel, compiler, &kernel);
+        find_kernel(code, graph_kernel_of(view->graph, node)->kernel, node, finder, &kernel);
     if (status)
         return status;
     if (!kernel->why)
@@ -426,30 +427,30 @@ static braid_status check_node(struct graph_code *code, const struct accesses_vi
 }
 
 static braid_status check_nodes(struct graph_code *code, const struct accesses_view *view,
-                                const struct text_compiler *compiler)
+                                const struct text_finder *finder)
 {
     const struct graph_node *nodes = graph_nodes(view->graph);
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < graph_num_nodes(view->graph) && !status; i++) {
         if (nodes[i].kind == WORK_KERNEL && nodes[i].code_use != BRAID_CODE_UNREAD)
-            status = check_node(code, view, i, compiler);
+            status = check_node(code, view, i, finder);
     }
     return status;
 }
 
 static bool was_checked(const struct graph_code *code, const braid_graph *graph,
-                        const struct text_compiler *compiler)
+                        const struct text_finder *finder)
 {
     return code->is_checked && code->graph_id == graph->id && code->version == graph->version &&
            code->num_uses == graph->uses.num &&
-           (!compiler || strcmp(code->target, compiler->target) == 0);
+           (!finder || strcmp(code->target, finder->target) == 0);
 }
 
 static braid_status check_locked(struct graph_code *code, const braid_graph *graph,
-                                 const struct text_compiler *compiler)
+                                 const struct text_finder *finder)
 {
     struct graph_changes changes;
-    if (was_checked(code, graph, compiler))
+    if (was_checked(code, graph, finder))
         return BRAID_OK;
     braid_code_remarks_finish(&code->remarks);
     code->is_checked = false;
@@ -459,7 +460,7 @@ static braid_status check_locked(struct graph_code *code, const braid_graph *gra
     if (status)
         return status;
     const struct accesses_view view = { graph, &code->extents, &changes };
-    status = check_nodes(code, &view, compiler);
+    status = check_nodes(code, &view, finder);
     braid_graph_changes_finish(&changes);
     if (status)
         return status;
@@ -467,17 +468,17 @@ static braid_status check_locked(struct graph_code *code, const braid_graph *gra
     code->graph_id = graph->id;
     code->version = graph->version;
     code->num_uses = graph->uses.num;
-    snprintf(code->target, sizeof(code->target), "%s", compiler ? compiler->target : "");
+    snprintf(code->target, sizeof(code->target), "%s", finder ? finder->target : "");
     return BRAID_OK;
 }
 
-static braid_status check(const braid_graph *graph, const struct text_compiler *compiler)
+static braid_status check(const braid_graph *graph, const struct text_finder *finder)
 {
     struct graph_code *code = graph->code;
     if (!code)
         return BRAID_OK;
     pthread_mutex_lock(&code->lock);
-    braid_status status = check_locked(code, graph, compiler);
+    braid_status status = check_locked(code, graph, finder);
     pthread_mutex_unlock(&code->lock);
     return status;
 }

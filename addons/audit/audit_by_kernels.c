@@ -342,9 +342,10 @@ static braid_status take_undeclared(struct auditing *auditing, uint32_t node)
 static braid_status find_file(const struct by_kernels *way, const struct audited *audited,
                               uint32_t file, char **out_name)
 {
-    const char *text;
+    const char *text, *entry;
     *out_name = NULL;
-    braid_status status = way->backend->ops->kernel_text(way->backend, audited->loaded, &text);
+    braid_status status =
+        way->backend->ops->kernel_text(way->backend, audited->loaded, &text, &entry);
     const struct ptx_word name =
         status || !text ? (struct ptx_word){ 0 } : braid_ptx_find_file(text, file);
     if (!name.length)

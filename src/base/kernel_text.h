@@ -5,16 +5,17 @@
 
 #include <braid/kernel.h>
 
-struct text_compiler {
-    char target[64]; // compilers of one target make the same texts
+struct text_finder {
+    char target[128]; // finders of one target find the same texts
     void *user;
-    // *out_block is the text, for the caller to free, and *out_entry stands in it too. Errors:
+    // *out_text is for the caller to free, and *out_entry stands in its memory. Errors:
     // BRAID_UNSUPPORTED (no compiler is here), BRAID_DEVICE_ERROR (it refuses the source).
-    braid_status (*compile)(void *user, const braid_kernel *kernel, char **out_block,
-                            const char **out_entry);
+    braid_status (*find)(void *user, uint32_t node, const braid_kernel *kernel, char **out_text,
+                         const char **out_entry);
 };
 
-// The one for the CUDA device that was opened last; without any, for a common one.
-void braid_text_compiler_find(struct text_compiler *out_compiler);
+// Compiles for the CUDA device that was opened last; without any, for a common one. The node does
+// not matter.
+void braid_text_finder_make(struct text_finder *out_finder);
 
 #endif

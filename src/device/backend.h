@@ -22,9 +22,8 @@
 // - the ordering laws hold: a wait captures the event's latest record when it is queued.
 
 struct backend_ops;
-struct failure;       // base/failure.h
-struct note;          // base/note.h
-struct text_compiler; // base/kernel_text.h
+struct failure; // base/failure.h
+struct note;    // base/note.h
 struct player;
 
 // An opened device. Backends embed it first.
@@ -234,11 +233,10 @@ struct backend_ops {
                                 const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
-    // With KERNEL_CHANGED: the text that was changed, which lives as long as the kernel.
+    // Where kernels can be changed: the text of one, which may be compiled now, and the kernel's
+    // name in it. Both live as long as the kernel. NULL: it has none.
     braid_status (*kernel_text)(struct backend *backend, struct backend_kernel *kernel,
-                                const char **out_text);
-    // Optional: makes PTX of source as for this device.
-    void (*get_text_compiler)(struct backend *backend, struct text_compiler *out_compiler);
+                                const char **out_text, const char **out_entry);
     // Optional: how many blocks of a launch the device runs at once; 0: not known.
     braid_status (*count_blocks)(struct backend *backend, const struct backend_launch *launch,
                                  uint64_t *out_num);

@@ -128,6 +128,10 @@ static inline const struct graph_node *exec_left_out(const braid_exec *exec, uin
     return found && found->is_left_out ? found : NULL;
 }
 
+// exec_code.c: compares a graph with its kernels, once these are loaded. Errors: as
+// graph_check_code.
+braid_status braid_exec_check_code(braid_exec *exec, const braid_graph *graph);
+
 // exec_launch.c: whether one of its devices has failed.
 bool braid_exec_has_failed(const braid_exec *exec);
 // Counts a loop's iterations in the slot's latest frame, by the loop's number. Takes no lock.

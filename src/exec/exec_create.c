@@ -544,6 +544,7 @@ braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
         return braid_error(BRAID_UNSUPPORTED,
                            "braid_exec_create: a graph with communicators has one device");
     braid_exec_options own = *options;
+    const braid_graph *given = graph;
     if (exec->placed) {
         graph = exec->placed->graph;
         own.islands = BRAID_ISLANDS_NEVER; // they were not asked for
@@ -553,6 +554,8 @@ braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
         own.no_early_start = own.no_prefetch = true;
     }
     status = make_parts(exec, graph, &own);
+    if (!status)
+        status = braid_exec_check_code(exec, given);
     if (status)
         return status;
     status = braid_exec_choose_player(exec, graph, &own);
@@ -577,8 +580,6 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
         status = check_options(graph, options);
     if (!status)
         status = braid_graph_check_regions(graph); // nodes that are left out, too
-    if (!status)
-        status = braid_exec_check_code(places->devices[0], graph);
     if (!status)
         status = braid_graph_cull(graph, &exec->culled);
     if (!status)

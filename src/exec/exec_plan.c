@@ -60,16 +60,6 @@ static braid_status add_device(const braid_device *device, struct plan_options *
     return BRAID_OK;
 }
 
-braid_status braid_exec_check_code(const braid_device *device, const braid_graph *graph)
-{
-    struct text_compiler compiler;
-    const struct backend *backend = device ? device->backend : NULL;
-    const bool has_compiler = backend && backend->ops->get_text_compiler;
-    if (has_compiler)
-        backend->ops->get_text_compiler(device->backend, &compiler);
-    return graph_check_code(graph, has_compiler ? &compiler : NULL);
-}
-
 static braid_status create(const braid_graph *graph, const braid_schedule_options *options,
                            braid_schedule **out_schedule)
 {
@@ -90,7 +80,7 @@ static braid_status create(const braid_graph *graph, const braid_schedule_option
     if (options->device)
         status = add_device(options->device, &plan, options->costs);
     if (!status)
-        status = braid_exec_check_code(options->device, graph);
+        status = graph_check_code(graph, NULL);
     return status ? status : braid_schedule_plan(graph, &plan, out_schedule);
 }
 

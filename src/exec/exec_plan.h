@@ -25,10 +25,6 @@ braid_status braid_exec_take_models(const char *function, const braid_cost_model
 // The plan of an exec; without costs given they are zero, and the player's count.
 struct plan_options braid_exec_plan_options(const braid_exec_options *options);
 
-// Compares nodes' accesses with those of their code, as the device compiles it; NULL: with texts of
-// the program alone. Errors: those of graph_check_code.
-braid_status braid_exec_check_code(const braid_device *device, const braid_graph *graph);
-
 // Whether the costs that a schedule was planned for are those of the exec's player.
 bool braid_exec_plans_for(const struct braid_exec *exec, const braid_schedule *schedule);
 

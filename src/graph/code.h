@@ -79,7 +79,7 @@ struct graph_code_doors {
     // BRAID_INVALID_ARGUMENT:
     // - A node declares to read a buffer, and its code writes it.
     // - Its code touches a buffer to which the node declares no access.
-    braid_status (*check)(const braid_graph *graph, const struct text_compiler *compiler);
+    braid_status (*check)(const braid_graph *graph, const struct text_finder *finder);
 
     // Copies the remarks of the latest check into zeros. Errors: BRAID_NO_MEMORY.
     braid_status (*list)(const braid_graph *graph, struct code_remarks *out_remarks);
@@ -90,9 +90,9 @@ extern const struct graph_code_doors *const braid_graph_code;
 
 // Does nothing without the doors. Errors: as `check`.
 static inline braid_status graph_check_code(const braid_graph *graph,
-                                            const struct text_compiler *compiler)
+                                            const struct text_finder *finder)
 {
-    return braid_graph_code ? braid_graph_code->check(graph, compiler) : BRAID_OK;
+    return braid_graph_code ? braid_graph_code->check(graph, finder) : BRAID_OK;
 }
 
 // Finds the words of a node in a list by node.

@@ -111,6 +111,7 @@ static void all_kinds_of_nodes_are_judged(void **state)
         audited.graph,
         &(braid_kernel_node){
             .kernel = &changing_kernel,
+            .code_use = BRAID_CODE_UNREAD,
             BRAID_ARGS(BRAID_IN(transient), { &audited.outside, sizeof(audited.outside),
                                               BRAID_ARG_UNCHECKED_POINTER }) },
         NULL));

@@ -263,6 +263,7 @@ static void the_last_version_of_a_buffer_is_a_result(void **state)
         check_ok(braid_graph_add_kernel(
             audited.graph,
             &(braid_kernel_node){ .kernel = &changing_kernel,
+                                  .code_use = BRAID_CODE_UNREAD,
                                   BRAID_ARGS(BRAID_IN(earlier), { &number, sizeof(number),
                                                                   BRAID_ARG_UNCHECKED_POINTER }) },
             NULL));

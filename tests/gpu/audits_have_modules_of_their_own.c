@@ -152,6 +152,7 @@ static void transients_that_would_share_memory_are_told_apart(void **state)
         check_ok(braid_graph_add_kernel(
             world->graph,
             &(braid_kernel_node){ .kernel = &writes,
+                                  .code_use = BRAID_CODE_UNREAD,
                                   BRAID_ARGS(BRAID_IN(transient)),
                                   BRAID_ACCESSES({ world->first, BRAID_EXCLUSIVE }) },
             NULL));

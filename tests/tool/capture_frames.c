@@ -86,6 +86,7 @@ static braid_node add_value_to(struct making *making, const char *name, braid_re
                                  .kernel = &add_kernel,
                                  .grid = { 1 },
                                  .block = { FRAME_NUM },
+                                 .code_use = BRAID_CODE_UNREAD, // planning would refuse it
                                  BRAID_ARGS(braid_resource_address(&to), BRAID_ARG(value),
                                             BRAID_ARG(count)) };
     check_ok(braid_graph_add_kernel(making->graph, &launch, &node));

@@ -113,7 +113,8 @@ static braid_status add_kernel(struct building *building, const struct capture_n
                                  .shared_bytes = node->shared_bytes,
                                  .priority = node->priority,
                                  .args = building->args,
-                                 .num_args = node->num_arguments - node->has_grid_from };
+                                 .num_args = node->num_arguments - node->has_grid_from,
+                                 .code_use = BRAID_CODE_UNREAD }; // it ran so
     for (uint32_t i = 0; i < launch.num_args; i++)
         building->args[i] = resolve(building, &arguments[node->first_argument + i]);
     if (node->has_grid_from)

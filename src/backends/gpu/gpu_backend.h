@@ -394,9 +394,6 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     X(gpu, submit)
 GPU_OPERATIONS(BACKEND_DECLARES)
 
-// CUDA alone has it.
-BACKEND_DECLARES(gpu, get_text_compiler)
-
 // gpu_context.c: enter and leave of the backend.
 void braid_gpu_hold(struct backend *backend);
 void braid_gpu_let_go(struct backend *backend);

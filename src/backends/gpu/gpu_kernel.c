@@ -556,9 +556,10 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
 }
 
 braid_status braid_gpu_kernel_text(struct backend *backend, struct backend_kernel *kernel,
-                                   const char **out_text)
+                                   const char **out_text, const char **out_entry)
 {
     const char *reason;
+    *out_entry = braid_gpu_entry_of(gpu_kernel_from(kernel));
     return braid_gpu_find_text(gpu_from(backend), gpu_kernel_from(kernel), out_text, &reason);
 }
 

@@ -324,7 +324,6 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     // AMD's runtime waits for a fill of host memory.
     gpu->ops.notes = vendor->index == GPU_CUDA ? BACKEND_NOTES_LANES : BACKEND_NOTES_NOTHING;
     gpu->ops.kernel_changes = vendor->index == GPU_CUDA ? ~0u : 0;
-    gpu->ops.get_text_compiler = vendor->index == GPU_CUDA ? braid_gpu_get_text_compiler : NULL;
     gpu->ops.rank_engine = vendor->index == GPU_CUDA ? RANK_ENGINE_NCCL : RANK_ENGINE_RCCL;
     // On an H200 kernels of 1, 10 and 50 us are seen to take 6.9, 14.4 and 55.5 us. HIP: unknown.
     gpu->ops.timing_adds_ns = vendor->index == GPU_CUDA ? 4400 : 0;

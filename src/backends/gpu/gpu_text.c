@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX of kernels that the program gives as source, for a device or for none.
+// PTX of kernels that the program gives as source, before any device loads them.
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,46 +18,34 @@ void braid_gpu_note_architecture(const struct gpu_backend *gpu)
         atomic_store_explicit(&last_architecture, atoi(gpu->architecture), memory_order_relaxed);
 }
 
-static braid_status compile(void *user, const braid_kernel *kernel, char **out_block,
-                            const char **out_entry)
+static int find_architecture(void)
 {
-    const struct gpu_backend *gpu = user;
-    const struct gpu_code code = braid_gpu_find_code(gpu, kernel);
+    const int last = atomic_load_explicit(&last_architecture, memory_order_relaxed);
+    return last ? last : COMMON_ARCHITECTURE;
+}
+
+// A compiler needs nothing of a device but the vendor and the architecture.
+static braid_status find(void *user, uint32_t node, const braid_kernel *kernel, char **out_text,
+                         const char **out_entry)
+{
+    struct gpu_backend none = { .vendor = &braid_gpu_cuda, .label = "cuda" };
     struct gpu_compiled compiled;
-    braid_status status = braid_gpu_compile(gpu, kernel->name, &code, true, &compiled);
+    (void)user;
+    (void)node;
+    snprintf(none.architecture, sizeof(none.architecture), "%d", find_architecture());
+    none.cache = braid_disk_cache_open(NULL);
+    const struct gpu_code code = braid_gpu_find_code(&none, kernel);
+    braid_status status = braid_gpu_compile(&none, kernel->name, &code, true, &compiled);
+    braid_disk_cache_close(none.cache);
     if (status)
         return status;
-    *out_block = compiled.image;
+    *out_text = compiled.image;
     *out_entry = *compiled.entry ? compiled.entry : kernel->name;
     return BRAID_OK;
 }
 
-void braid_gpu_get_text_compiler(struct backend *backend, struct text_compiler *out_compiler)
+void braid_text_finder_make(struct text_finder *out_finder)
 {
-    struct gpu_backend *gpu = gpu_from(backend);
-    *out_compiler = (struct text_compiler){ .user = gpu, .compile = compile };
-    snprintf(out_compiler->target, sizeof(out_compiler->target), "%s", gpu->architecture);
-}
-
-// Nothing is loaded, so nothing but the vendor's name and the architecture is needed of a device.
-static braid_status compile_for_none(void *user, const braid_kernel *kernel, char **out_block,
-                                     const char **out_entry)
-{
-    struct gpu_backend none = { .vendor = &braid_gpu_cuda, .label = "cuda" };
-    const int architecture = atomic_load_explicit(&last_architecture, memory_order_relaxed);
-    (void)user;
-    snprintf(none.architecture, sizeof(none.architecture), "%d",
-             architecture ? architecture : COMMON_ARCHITECTURE);
-    none.cache = braid_disk_cache_open(NULL);
-    braid_status status = compile(&none, kernel, out_block, out_entry);
-    braid_disk_cache_close(none.cache);
-    return status;
-}
-
-void braid_text_compiler_find(struct text_compiler *out_compiler)
-{
-    const int architecture = atomic_load_explicit(&last_architecture, memory_order_relaxed);
-    *out_compiler = (struct text_compiler){ .compile = compile_for_none };
-    snprintf(out_compiler->target, sizeof(out_compiler->target), "%d",
-             architecture ? architecture : COMMON_ARCHITECTURE);
+    *out_finder = (struct text_finder){ .find = find };
+    snprintf(out_finder->target, sizeof(out_finder->target), "%d", find_architecture());
 }
