@@ -222,6 +222,7 @@ adapters_sanitize() {
 
 launch() {
     step launch "$build/bench/bench_gpu_launch"
+    step checks "$build/bench/bench_gpu_launch" checks
 }
 
 sweep() {

@@ -39,6 +39,7 @@ struct body {
     uint32_t cycles;
     bool starts_early;   // bench_spin_early
     uint32_t num_blocks; // each has LARGE_BLOCK threads; 0: one block of 32
+    braid_code_use code_use;
 };
 
 // Something that runs one frame. `launch` queues it and `wait` blocks until it has ended.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host and total time a frame of seven shapes at three lengths of kernel, by hand and with Braid.
 // Arguments: "table" (default), "sweep" (every number of lanes), "large" (kernels that fill the
-// device, or half of it, or a quarter), a backend's name.
+// device, or half of it, or a quarter), "checks" (the cost of comparing nodes with their code),
+// a backend's name.
 #include <stdio.h>
 #include <string.h>
 
@@ -138,15 +139,41 @@ static void print_large(braid_device *device, const braid_device_info *info)
     }
 }
 
+// The time in which an exec is made, once its kernels are loaded, with its nodes compared with
+// their code and without. Each is the least of several, by turns.
+static void print_checks(braid_device *device)
+{
+    enum { ROUNDS = 60 };
+    printf(
+        "| shape | mode | nodes | unread us | compared us | ratio |\n|---|---|---|---|---|---|\n");
+    for (uint32_t i = 0; i < 2 * NUM_SHAPES; i++) {
+        struct shape shape = make_shape(i / 2);
+        const braid_exec_mode mode = i % 2 ? BRAID_MODE_STREAMS : BRAID_MODE_GRAPH;
+        double least[2] = { 1e30, 1e30 };
+        for (uint32_t k = 0; k < 2 * ROUNDS; k++) {
+            struct body body = bodies[1];
+            struct system system;
+            body.code_use = k % 2 ? BRAID_CODE_CHECKS : BRAID_CODE_UNREAD;
+            braid_finish_shape(braid_run_shape(device, &shape, &body, mode, 0, &system));
+            least[k % 2] = system.build_us < least[k % 2] ? system.build_us : least[k % 2];
+        }
+        printf("| %s | %s | %u | %.1f | %.1f | %.3f |\n", shape.name, i % 2 ? "streams" : "graph",
+               shape.num_nodes, least[0], least[1], least[1] / least[0]);
+        free_shape(&shape);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    bool sweep = false, large = false;
+    bool sweep = false, large = false, checks = false;
     const char *backend = "cuda";
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "sweep") == 0)
             sweep = true;
         else if (strcmp(argv[i], "large") == 0)
             large = true;
+        else if (strcmp(argv[i], "checks") == 0)
+            checks = true;
         else if (strcmp(argv[i], "table") != 0)
             backend = argv[i];
     }
@@ -165,11 +192,13 @@ int main(int argc, char **argv)
     struct system unused;
     struct with_braid *keeper =
         braid_run_shape(device, &chain, &bodies[0], BRAID_MODE_AUTO, 1, &unused);
-    bool by_hand = strcmp(backend, "cuda") == 0 && !sweep && !large;
+    bool by_hand = strcmp(backend, "cuda") == 0 && !sweep && !large && !checks;
     struct driver driver = { 0 };
     if (by_hand)
         driver = open_driver();
-    if (sweep)
+    if (checks)
+        print_checks(device);
+    else if (sweep)
         print_sweep(device);
     else if (large)
         print_large(device, &info);

@@ -41,6 +41,7 @@ static braid_graph *make_graph(const struct shape *shape, const struct body *bod
             .kernel = body->starts_early ? &bench_spin_early : &bench_spin,
             .grid = { body->num_blocks, 1, 1 },
             .block = { body->num_blocks ? LARGE_BLOCK : 32, 1, 1 },
+            .code_use = body->code_use,
             BRAID_ARGS(BRAID_ARG(body->cycles)),
         };
         must(braid_graph_add_kernel(graph, &launch, &nodes[node]));
