@@ -5,8 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "accesses/launch.h"
+#include "accesses/argument.h"
 #include "base/error.h"
+#include "base/node_text.h"
 
 // Devices and hosts have addresses below the last. Most numbers among a kernel's arguments, such as
 // lengths and bit masks, are below the first, or not below the last.
@@ -66,9 +67,39 @@ static uint32_t unproven_line(const struct accesses_kernel *kernel)
 struct resolver {
     const struct accesses_view *view;
     const struct accesses_kernel *kernel;
-    const struct code_launch *launch;
-    uint32_t node; // GRAPH_NONE: it is about to be added
+    uint32_t node;                    // GRAPH_NONE: it is about to be added
+    const struct code_launch *launch; // then; NULL: the node is in the graph
 };
+
+static struct code_argument argument_of(const struct resolver *resolver, uint32_t index)
+{
+    return resolver->launch ? resolver->launch->args[index]
+                            : braid_accesses_argument(resolver->view->graph, resolver->node, index);
+}
+
+static const struct graph_kernel *kernel_of(const struct resolver *resolver)
+{
+    return graph_kernel_of(resolver->view->graph, resolver->node);
+}
+
+static uint32_t count_arguments(const struct resolver *resolver)
+{
+    return resolver->launch ? resolver->launch->num_args
+                            : kernel_of(resolver)->num_args - kernel_of(resolver)->grid_from;
+}
+
+static const char *kernel_name(const struct resolver *resolver)
+{
+    return resolver->launch ? resolver->launch->kernel->name : kernel_of(resolver)->kernel->name;
+}
+
+static struct node_text name_of(const struct resolver *resolver)
+{
+    return resolver->node == GRAPH_NONE
+               ? braid_node_text(GRAPH_NONE, resolver->launch->name)
+               : braid_node_text(resolver->node,
+                                 braid_graph_name(resolver->view->graph, resolver->node));
+}
 
 // Whether a parameter of the graph changes a byte of the word.
 static bool changes(const struct resolver *resolver, uint32_t argument, uint32_t offset)
@@ -118,10 +149,10 @@ struct word braid_accesses_find_word(const struct accesses_view *view,
 // The meaning of the eight bytes at an offset of an argument.
 static struct word resolve(const struct resolver *resolver, uint32_t index, uint32_t offset)
 {
-    const struct code_argument *argument = &resolver->launch->args[index];
-    if (argument->kind == ARGUMENT_VALUE && changes(resolver, index, offset))
+    const struct code_argument argument = argument_of(resolver, index);
+    if (argument.kind == ARGUMENT_VALUE && changes(resolver, index, offset))
         return (struct word){ WORD_CHANGES, GRAPH_NONE, GRAPH_NONE };
-    return braid_accesses_find_word(resolver->view, argument, offset);
+    return braid_accesses_find_word(resolver->view, &argument, offset);
 }
 
 // ---- all words that the code uses ----
@@ -165,15 +196,22 @@ static braid_status take_all(const struct resolver *resolver, word_taker *take, 
     return status;
 }
 
+static uint32_t bytes_of(const struct resolver *resolver, uint32_t index)
+{
+    const uint32_t *sizes = resolver->view->graph->arg_sizes.items;
+    return resolver->launch ? resolver->launch->args[index].bytes
+                            : sizes[kernel_of(resolver)->first_arg + index];
+}
+
 // The first parameter that is unlike its argument, or how many there are; GRAPH_NONE: all are
 // alike.
 static uint32_t find_unlike(const struct resolver *resolver)
 {
     const struct array *parameters = &resolver->kernel->found.parameters;
     const struct code_parameter *items = parameters->items;
-    const uint32_t num = resolver->launch->num_args;
+    const uint32_t num = count_arguments(resolver);
     for (uint32_t i = 0; i < num && i < parameters->num; i++) {
-        if (items[i].bytes != resolver->launch->args[i].bytes)
+        if (items[i].bytes != bytes_of(resolver, i))
             return i;
     }
     return num == parameters->num ? GRAPH_NONE : num;
@@ -181,25 +219,25 @@ static uint32_t find_unlike(const struct resolver *resolver)
 
 static braid_status refuse_unlike(const struct resolver *resolver, uint32_t index)
 {
-    const struct code_launch *launch = resolver->launch;
     const struct array *parameters = &resolver->kernel->found.parameters;
-    if (index == launch->num_args || index >= parameters->num)
+    const uint32_t num = count_arguments(resolver);
+    if (index == num || index >= parameters->num)
         return braid_error_invalid("node %s: it gives %u arguments to kernel '%s', which has %zu "
                                    "parameters in its PTX",
-                                   launch->name, launch->num_args, launch->kernel->name,
+                                   name_of(resolver).text, num, kernel_name(resolver),
                                    parameters->num);
     return braid_error_invalid("node %s: its argument %u has %u bytes, and %u in the PTX of kernel "
                                "'%s'",
-                               launch->name, index, launch->args[index].bytes,
+                               name_of(resolver).text, index, bytes_of(resolver, index),
                                ((const struct code_parameter *)parameters->items)[index].bytes,
-                               launch->kernel->name);
+                               kernel_name(resolver));
 }
 
 static braid_status refuse_unproven(const struct resolver *resolver)
 {
     return braid_error_invalid("node %s: the accesses of kernel '%s' are not proven: line %u of "
                                "its PTX: %s. Declare the node's accesses",
-                               resolver->launch->name, resolver->launch->kernel->name,
+                               name_of(resolver).text, kernel_name(resolver),
                                unproven_line(resolver->kernel), why_unproven(resolver->kernel));
 }
 
@@ -219,7 +257,7 @@ static braid_status refuse_elsewhere(const struct resolver *resolver, uint32_t a
         "node %s: argument %u has an address in no declared buffer, and line "
         "%u of its kernel's PTX uses it. Declare the buffer, or the node's "
         "accesses",
-        resolver->launch->name, argument, line);
+        name_of(resolver).text, argument, line);
 }
 
 // ---- derive ----
@@ -234,8 +272,8 @@ static const char *place_of(const struct kernel_access *access)
     return access->written_at ? access->written_at : access->read_at;
 }
 
-static braid_status add_access(const struct resolver *resolver, const struct kernel_access *access,
-                               uint32_t resource, struct array *items)
+static braid_status add_access(const struct kernel_access *access, uint32_t resource,
+                               struct array *items)
 {
     struct derived_access *known = items->items;
     size_t i = 0;
@@ -250,7 +288,7 @@ static braid_status add_access(const struct resolver *resolver, const struct ker
     }
     if (!known[i].acts || ((access->acts & ~known[i].acts) & ACCESSES_WRITES)) {
         known[i].argument = access->parameter;
-        known[i].line = line_of(resolver->kernel, place_of(access));
+        known[i].at = place_of(access);
     }
     known[i].acts |= access->acts;
     known[i].mode = mode_of(known[i].acts);
@@ -261,7 +299,7 @@ static braid_status derive_word(const struct resolver *resolver, const struct ke
                                 struct word word, void *user)
 {
     if (word.kind == WORD_OF_RESOURCE)
-        return add_access(resolver, access, word.resource, user);
+        return add_access(access, word.resource, user);
     return refuse_elsewhere(resolver, access->parameter,
                             line_of(resolver->kernel, place_of(access)));
 }
@@ -270,7 +308,7 @@ braid_status braid_accesses_derive(const struct accesses_view *view,
                                    const struct code_launch *launch,
                                    const struct accesses_kernel *kernel, struct array *out_accesses)
 {
-    const struct resolver resolver = { view, kernel, launch, GRAPH_NONE };
+    const struct resolver resolver = { view, kernel, GRAPH_NONE, launch };
     struct array accesses = { 0 };
     braid_status status = check_known(&resolver);
     if (!status)
@@ -283,12 +321,6 @@ braid_status braid_accesses_derive(const struct accesses_view *view,
 }
 
 // ---- check ----
-
-struct checker {
-    struct array made; // struct derived_access, by buffer
-    bool is_whole;     // no word changes from frame to frame
-    bool is_derived;   // the node's accesses are those of its code, so each is known
-};
 
 static unsigned acts_of_mode(uint32_t mode)
 {
@@ -323,11 +355,29 @@ static unsigned find_declared(const struct resolver *resolver, uint32_t buffer)
     return acts;
 }
 
+static braid_status refuse_access(const struct resolver *resolver,
+                                  const struct kernel_access *access, uint32_t buffer,
+                                  unsigned declared)
+{
+    char text[256];
+    const char *name = braid_graph_resource_name(resolver->view->graph, buffer, text, sizeof(text));
+    if (declared)
+        return braid_error_invalid(
+            "node %s: it declares to read '%s', and line %u of the PTX of its kernel writes it, "
+            "through argument %u",
+            name_of(resolver).text, name, line_of(resolver->kernel, access->written_at),
+            access->parameter);
+    return braid_error_invalid(
+        "node %s: line %u of the PTX of its kernel %s '%s' through argument %u, and the node "
+        "declares no access to it",
+        name_of(resolver).text, line_of(resolver->kernel, place_of(access)),
+        access->written_at ? "writes" : "reads", name, access->parameter);
+}
+
 static braid_status check_word(const struct resolver *resolver, const struct kernel_access *access,
                                struct word word, void *user)
 {
-    struct checker *checker = user;
-    char text[256];
+    struct accesses_checker *checker = user;
     if (word.kind == WORD_ELSEWHERE && checker->is_derived)
         return refuse_elsewhere(resolver, access->parameter,
                                 line_of(resolver->kernel, place_of(access)));
@@ -336,35 +386,27 @@ static braid_status check_word(const struct resolver *resolver, const struct ker
         return BRAID_OK;
     }
     uint32_t buffer = buffer_of(resolver, word.resource);
-    if (!find_declared(resolver, buffer) && word.before != GRAPH_NONE &&
-        find_declared(resolver, word.before))
+    unsigned declared = find_declared(resolver, buffer);
+    if (!declared && word.before != GRAPH_NONE && find_declared(resolver, word.before)) {
         buffer = word.before; // the code goes backwards from its end
-    const unsigned declared = find_declared(resolver, buffer);
-    const char *name = braid_graph_resource_name(resolver->view->graph, buffer, text, sizeof(text));
-    if (!declared)
-        return braid_error_invalid(
-            "node %s: line %u of the PTX of its kernel %s '%s' through argument %u, and the node "
-            "declares no access to it",
-            resolver->launch->name, line_of(resolver->kernel, place_of(access)),
-            access->written_at ? "writes" : "reads", name, access->parameter);
-    if ((access->acts & ACCESSES_WRITES) && !(declared & ACCESSES_WRITES))
-        return braid_error_invalid(
-            "node %s: it declares to read '%s', and line %u of the PTX of its kernel writes it, "
-            "through argument %u",
-            resolver->launch->name, name, line_of(resolver->kernel, access->written_at),
-            access->parameter);
-    return add_access(resolver, access, buffer, &checker->made);
+        declared = find_declared(resolver, buffer);
+    }
+    if (declared && (!(access->acts & ACCESSES_WRITES) || (declared & ACCESSES_WRITES)))
+        return add_access(access, buffer, &checker->made);
+    return refuse_access(resolver, access, buffer, declared);
 }
 
 // The launch reads its grid itself.
 static bool is_grid(const struct resolver *resolver, uint32_t resource)
 {
-    const struct word word = braid_accesses_find_word(resolver->view, &resolver->launch->grid, 0);
+    if (!kernel_of(resolver)->grid_from)
+        return false;
+    const struct code_argument grid = argument_of(resolver, count_arguments(resolver));
+    const struct word word = braid_accesses_find_word(resolver->view, &grid, 0);
     return word.kind == WORD_OF_RESOURCE && word.resource == resource;
 }
 
-static braid_status add_remarks(const struct resolver *resolver, const struct checker *checker,
-                                struct array *remarks)
+static braid_status add_remarks(const struct resolver *resolver, struct accesses_checker *checker)
 {
     uint32_t num;
     const struct graph_access *accesses = accesses_of(resolver, &num);
@@ -380,37 +422,35 @@ static braid_status add_remarks(const struct resolver *resolver, const struct ch
             if (made[k].resource == resource->buffer)
                 remark.acts &= ~made[k].acts;
         }
-        if (remark.acts && !braid_array_put(remarks, &remark, sizeof(remark)))
+        // A write of a part, as most are, keeps the rest, and is rightly declared an update.
+        if (remark.acts == ACCESSES_READS && accesses[i].mode != BRAID_READ)
+            remark.acts = 0;
+        if (remark.acts && !braid_array_put(&checker->remarks, &remark, sizeof(remark)))
             return braid_error_no_memory("a remark");
     }
     return BRAID_OK;
 }
 
-braid_status braid_accesses_check(const struct accesses_view *view, uint32_t node,
-                                  const struct accesses_kernel *kernel, struct array *out_remarks)
+braid_status braid_accesses_check(struct accesses_checker *checker,
+                                  const struct accesses_view *view, uint32_t node,
+                                  const struct accesses_kernel *kernel)
 {
-    struct accesses_launch launch;
-    struct checker checker = {
-        .is_whole = true,
-        .is_derived = graph_nodes(view->graph)[node].code_use == BRAID_CODE_DECLARES,
-    };
-    struct array remarks = { 0 };
-    braid_status status = braid_accesses_take_launch(view->graph, node, &launch);
-    if (status)
-        return status;
-    const struct resolver resolver = { view, kernel, &launch.base, node };
+    checker->made.num = checker->remarks.num = 0;
+    checker->is_whole = true;
+    checker->is_derived = graph_nodes(view->graph)[node].code_use == BRAID_CODE_DECLARES;
+    const struct graph_node *of = &graph_nodes(view->graph)[node];
+    const struct resolver resolver = { view, kernel, node, NULL };
     const bool is_known = !why_unproven(kernel) && find_unlike(&resolver) == GRAPH_NONE;
-    if (checker.is_derived)
-        status = check_known(&resolver);
+    braid_status status = checker->is_derived ? check_known(&resolver) : BRAID_OK;
     if (!status && is_known)
-        status = take_all(&resolver, check_word, &checker);
-    if (!status && is_known && checker.is_whole)
-        status = add_remarks(&resolver, &checker, &remarks);
-    braid_array_finish(&checker.made);
-    braid_accesses_launch_finish(&launch);
-    if (status)
-        braid_array_finish(&remarks);
-    else
-        *out_remarks = remarks;
+        status = take_all(&resolver, check_word, checker);
+    if (!status && is_known && checker->is_whole && of->num_accesses)
+        status = add_remarks(&resolver, checker);
     return status;
+}
+
+void braid_accesses_checker_finish(struct accesses_checker *checker)
+{
+    braid_array_finish(&checker->made);
+    braid_array_finish(&checker->remarks);
 }

@@ -56,7 +56,8 @@ struct derived_access {
     uint32_t mode;     // enum braid_access_mode: nobody proves that a whole buffer is written, so a
                        // write is an update
     unsigned acts;     // ACCESSES_READS and so on
-    uint32_t argument, line; // that of the first word, and of the first write, else of a read
+    uint32_t argument; // that of the first word
+    const char *at;    // in the text: the first write, else the first read
 };
 
 // Derives the accesses of a launch: an array of struct derived_access, one each resource. Errors:
@@ -74,12 +75,21 @@ struct access_remark {
     unsigned acts;
 };
 
-// Compares the accesses that a kernel node declares with those of its code. Fills a list of struct
-// access_remark. An unproven kernel passes, unless its accesses were derived. Errors:
-// BRAID_NO_MEMORY; BRAID_INVALID_ARGUMENT:
+// Compares nodes, one after another. Zero-initialised is ready.
+struct accesses_checker {
+    struct array remarks; // struct access_remark: of the latest node
+    struct array made;    // struct derived_access: its accesses, by buffer
+    bool is_whole;        // no word of it changes from frame to frame
+    bool is_derived;      // its accesses are those of its code, so each is known
+};
+
+// Compares the accesses that a kernel node declares with those of its code. An unproven kernel
+// passes, unless its accesses were derived. Errors: BRAID_NO_MEMORY; BRAID_INVALID_ARGUMENT:
 // - The node declares to read a buffer, and its code writes it.
 // - The code touches a buffer to which the node declares no access.
-braid_status braid_accesses_check(const struct accesses_view *view, uint32_t node,
-                                  const struct accesses_kernel *kernel, struct array *out_remarks);
+braid_status braid_accesses_check(struct accesses_checker *checker,
+                                  const struct accesses_view *view, uint32_t node,
+                                  const struct accesses_kernel *kernel);
+void braid_accesses_checker_finish(struct accesses_checker *checker);
 
 #endif

@@ -2,16 +2,15 @@
 // The code of a graph's kernels. Each text is found and read once. Nodes are compared with it once
 // for each version of the graph.
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "accesses/accesses.h"
-#include "accesses/launch.h"
 #include "base/error.h"
 #include "base/error_details.h"
+#include "base/node_text.h"
 #include "base/pointer_map.h"
 
 // A kernel whose text was looked for.
@@ -22,6 +21,8 @@ struct code_kernel {
     char target[128]; // the finder's; "": it is the program's
     char *why;        // it has no text, and the nodes of the kernel are told so; NULL: it has one
     bool is_quiet;    // it has no code for a GPU at all, and nobody is told
+    size_t why_at;    // in the texts of the latest comparison, if that number is its
+    uint64_t why_in;
 };
 
 // The variables of a module are one resource.
@@ -35,12 +36,14 @@ struct graph_code {
     pthread_mutex_t lock; // guards all that follows
     struct array kernels; // struct code_kernel *
     struct pointer_map kernel_at;
+    uint32_t latest;        // the kernel that was looked for last
     struct extents extents; // with the first `num_seen` resources
     uint32_t num_seen;
     struct array variables; // struct module_variables
 
     // The latest comparison.
     bool is_checked;
+    uint64_t number; // how many there were
     uint32_t graph_id;
     uint64_t version;
     size_t num_uses;
@@ -168,11 +171,12 @@ static bool serves(const struct code_kernel *kernel, const struct text_finder *f
 }
 
 static braid_status find_kernel(struct graph_code *code, const braid_kernel *kernel, uint32_t node,
-                                const struct text_finder *finder,
-                                const struct code_kernel **out_kernel)
+                                const struct text_finder *finder, struct code_kernel **out_kernel)
 {
-    uint32_t index = braid_pointer_map_get(&code->kernel_at, kernel);
     struct code_kernel **kernels = code->kernels.items, *found = NULL;
+    uint32_t index = code->latest;
+    if (index >= code->kernels.num || kernels[index]->kernel != kernel)
+        index = code->latest = braid_pointer_map_get(&code->kernel_at, kernel);
     if (index != POINTER_MAP_NONE && serves(kernels[index], finder)) {
         *out_kernel = kernels[index];
         return BRAID_OK;
@@ -261,7 +265,7 @@ static braid_status add_grid(const struct accesses_view *view, const struct code
         return BRAID_OK;
     if (word.kind == WORD_OF_RESOURCE)
         return add_access(view->graph, word.resource, BRAID_READ, derived);
-    return braid_error_invalid("node %s: .grid_from is an address in no declared buffer. Declare "
+    return braid_error_invalid("node '%s': .grid_from is an address in no declared buffer. Declare "
                                "the buffer",
                                launch->name);
 }
@@ -304,7 +308,7 @@ static braid_status derive_locked(struct graph_code *code, braid_graph *graph,
                                   const struct code_launch *launch,
                                   struct derived_accesses *derived)
 {
-    const struct code_kernel *kernel;
+    struct code_kernel *kernel;
     struct text_finder finder;
     uint32_t variables;
     braid_text_finder_make(&finder);
@@ -314,10 +318,11 @@ static braid_status derive_locked(struct graph_code *code, braid_graph *graph,
     if (status)
         return status;
     if (kernel->why)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "node %s: nobody can tell the accesses of kernel '%s': %s. Declare the "
-                           "node's accesses",
-                           launch->name, launch->kernel->name, kernel->why);
+        return braid_error(
+            BRAID_UNSUPPORTED,
+            "node '%s': nobody can tell the accesses of kernel '%s': %s. Declare the "
+            "node's accesses",
+            launch->name, launch->kernel->name, kernel->why);
     const struct accesses_view view = { graph, &code->extents, NULL };
     status = add_all(&view, launch, &kernel->read, derived);
     const unsigned acts = kernel->read.found.of_variables;
@@ -348,37 +353,30 @@ static braid_status derive(braid_graph *graph, const struct code_launch *launch,
 
 // ---- check ----
 
-__attribute__((format(printf, 3, 4))) static braid_status
-add_remark(struct graph_code *code, uint32_t node, const char *format, ...)
-{
-    char text[512];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof(text), format, values);
-    va_end(values);
-    return braid_code_remarks_add(&code->remarks, node, text) ? BRAID_OK
-                                                              : braid_error_no_memory("a remark");
-}
-
-static const char *name_acts(unsigned acts)
-{
-    const bool reads = acts & ACCESSES_READS, writes = acts & ACCESSES_WRITES;
-    return reads && writes ? "reads or writes" : reads ? "reads" : "writes";
-}
-
-static braid_status remark_never(struct graph_code *code, const braid_graph *graph, uint32_t node,
-                                 const struct access_remark *remark)
-{
-    char name[256];
-    return add_remark(code, node, "its code never %s '%s', as it declares", name_acts(remark->acts),
-                      braid_graph_resource_name(graph, remark->resource, name, sizeof(name)));
-}
-
 static const char *why_unproven(const struct code_kernel *kernel)
 {
     return kernel->why                   ? kernel->why
            : kernel->read.reason.text[0] ? kernel->read.reason.text
                                          : kernel->read.found.why;
+}
+
+static braid_status add_remark(struct graph_code *code, struct code_remark remark)
+{
+    return braid_array_put(&code->remarks.items, &remark, sizeof(remark))
+               ? BRAID_OK
+               : braid_error_no_memory("a remark");
+}
+
+// All nodes of a kernel share the reason.
+static braid_status remark_unchecked(struct graph_code *code, uint32_t node,
+                                     struct code_kernel *kernel)
+{
+    if (kernel->why_in != code->number &&
+        !braid_code_remarks_add_text(&code->remarks, why_unproven(kernel), &kernel->why_at))
+        return braid_error_no_memory("a remark");
+    kernel->why_in = code->number;
+    return add_remark(
+        code, (struct code_remark){ .node = node, .resource = GRAPH_NONE, .why = kernel->why_at });
 }
 
 // Another node's derived accesses tell of the variables, so all that use them must.
@@ -403,26 +401,30 @@ static braid_status check_variables(const struct graph_code *code, const braid_g
                                acts & ACCESSES_WRITES ? "writes" : "reads");
 }
 
-static braid_status check_node(struct graph_code *code, const struct accesses_view *view,
-                               uint32_t node, const struct text_finder *finder)
+static braid_status check_node(struct graph_code *code, struct accesses_checker *checker,
+                               const struct accesses_view *view, uint32_t node,
+                               const struct text_finder *finder)
 {
-    const struct code_kernel *kernel;
-    struct array remarks = { 0 };
+    struct code_kernel *kernel;
     braid_status status =
         find_kernel(code, graph_kernel_of(view->graph, node)->kernel, node, finder, &kernel);
     if (status)
         return status;
     if (!kernel->why)
-        status = braid_accesses_check(view, node, &kernel->read, &remarks);
+        status = braid_accesses_check(checker, view, node, &kernel->read);
     if (!status && !why_unproven(kernel))
         status = check_variables(code, view->graph, node, kernel);
     else if (!status && !kernel->is_quiet)
-        status = add_remark(code, node, "its accesses were not compared with its code: %s",
-                            why_unproven(kernel));
-    for (size_t i = 0; i < remarks.num && !status; i++)
-        status =
-            remark_never(code, view->graph, node, (const struct access_remark *)remarks.items + i);
-    braid_array_finish(&remarks);
+        status = remark_unchecked(code, node, kernel);
+    if (kernel->why)
+        return status;
+    const struct access_remark *remarks = checker->remarks.items;
+    for (size_t i = 0; i < checker->remarks.num && !status; i++)
+        status = add_remark(
+            code, (struct code_remark){ .node = node,
+                                        .resource = remarks[i].resource,
+                                        .never_reads = remarks[i].acts & ACCESSES_READS,
+                                        .never_writes = remarks[i].acts & ACCESSES_WRITES });
     return status;
 }
 
@@ -430,11 +432,13 @@ static braid_status check_nodes(struct graph_code *code, const struct accesses_v
                                 const struct text_finder *finder)
 {
     const struct graph_node *nodes = graph_nodes(view->graph);
+    struct accesses_checker checker = { 0 };
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < graph_num_nodes(view->graph) && !status; i++) {
         if (nodes[i].kind == WORK_KERNEL && nodes[i].code_use != BRAID_CODE_UNREAD)
-            status = check_node(code, view, i, finder);
+            status = check_node(code, &checker, view, i, finder);
     }
+    braid_accesses_checker_finish(&checker);
     return status;
 }
 
@@ -454,6 +458,7 @@ static braid_status check_locked(struct graph_code *code, const braid_graph *gra
         return BRAID_OK;
     braid_code_remarks_finish(&code->remarks);
     code->is_checked = false;
+    code->number++;
     braid_status status = braid_extents_extend(graph, &code->extents, &code->num_seen);
     if (!status)
         status = braid_graph_find_changes(graph, &changes);
@@ -483,18 +488,24 @@ static braid_status check(const braid_graph *graph, const struct text_finder *fi
     return status;
 }
 
+static bool copy_array(const struct array *from, size_t item_bytes, struct array *to)
+{
+    void *items = from->num ? braid_array_append(to, from->num, item_bytes) : NULL;
+    if (items)
+        memcpy(items, from->items, from->num * item_bytes);
+    return items || !from->num;
+}
+
 static braid_status list(const braid_graph *graph, struct code_remarks *out_remarks)
 {
     struct graph_code *code = graph->code;
     struct code_remarks copy = { 0 };
-    bool is_done = true;
     if (!code)
         return BRAID_OK;
     pthread_mutex_lock(&code->lock);
-    const struct code_remark *remarks = code->remarks.items.items;
-    for (size_t i = 0; i < code->remarks.items.num && is_done; i++)
-        is_done = braid_code_remarks_add(&copy, remarks[i].node,
-                                         braid_code_remark_text(&code->remarks, i));
+    const bool is_done =
+        copy_array(&code->remarks.items, sizeof(struct code_remark), &copy.items) &&
+        copy_array(&code->remarks.texts, 1, &copy.texts);
     pthread_mutex_unlock(&code->lock);
     if (is_done)
         *out_remarks = copy;

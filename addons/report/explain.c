@@ -306,13 +306,23 @@ static void explain_prefetch(struct plan_text *text, const struct braid_schedule
     plan_text_add(text, "%s", prefetch->why_not);
 }
 
-// Writes where a node declares other accesses than its code makes, or why nobody compared them.
-static void explain_code(struct plan_text *text, const struct code_remarks *remarks, uint32_t node)
+// Writes which accesses a node declares that its code never makes, or why nobody compared them.
+static void explain_code(struct plan_text *text, const struct plan_graph *plan, uint32_t node)
 {
-    const struct code_remark *items = remarks->items.items;
-    for (size_t i = 0; i < remarks->items.num; i++) {
-        if (items[i].node == node)
-            plan_text_add(text, "; %s", braid_code_remark_text(remarks, i));
+    const struct code_remark *items = plan->code_remarks.items.items;
+    const char *texts = plan->code_remarks.texts.items;
+    for (size_t i = 0; i < plan->code_remarks.items.num; i++) {
+        if (items[i].node != node)
+            continue;
+        if (items[i].resource == PLAN_NONE)
+            plan_text_add(text, "; its accesses were not compared with its code: %s",
+                          texts + items[i].why);
+        else
+            plan_text_add(text, "; its code never %s '%s', as it declares",
+                          !items[i].never_writes  ? "reads"
+                          : !items[i].never_reads ? "writes"
+                                                  : "reads or writes",
+                          braid_plan_resource_name(plan, items[i].resource));
     }
 }
 
@@ -331,7 +341,7 @@ static void explain_node(struct plan_text *text, const struct braid_schedule *sc
         plan_text_add(text, "; changed by %s", changes);
     if (schedule->prefetches)
         explain_prefetch(text, schedule, &schedule->prefetches[node]);
-    explain_code(text, &schedule->graph->code_remarks, node);
+    explain_code(text, schedule->graph, node);
 }
 
 // ---- plans and orders ----

@@ -53,6 +53,10 @@ braid_status braid_sized_take_node(const char *function, const char *argument, c
     char what[96];
     if (!from)
         return braid_error_null(function, argument);
+    if (from_size == to_size && node_size == own) { // the headers of the library itself
+        memcpy(to, from, to_size);
+        return BRAID_OK;
+    }
     snprintf(what, sizeof(what), "%s: %s", function, argument);
     if (node_size > from_size)
         return braid_error_invalid("%s: a struct of %zu bytes cannot begin with one of %zu", what,

@@ -29,13 +29,14 @@ const struct code_word *braid_graph_words_of(const struct array *words, uint32_t
     return items ? items + low : NULL;
 }
 
-bool braid_code_remarks_add(struct code_remarks *remarks, uint32_t node, const char *text)
+bool braid_code_remarks_add_text(struct code_remarks *remarks, const char *text, size_t *out_at)
 {
-    const struct code_remark remark = { node, remarks->texts.num };
-    char *to = braid_array_append(&remarks->texts, strlen(text) + 1, 1);
+    const size_t bytes = strlen(text) + 1;
+    *out_at = remarks->texts.num;
+    char *to = braid_array_append(&remarks->texts, bytes, 1);
     if (to)
-        memcpy(to, text, strlen(text) + 1);
-    return to && braid_array_put(&remarks->items, &remark, sizeof(remark));
+        memcpy(to, text, bytes);
+    return to;
 }
 
 void braid_code_remarks_finish(struct code_remarks *remarks)

@@ -31,7 +31,7 @@ struct code_argument {
 
 // A kernel, and the arguments that the program gives it.
 struct code_launch {
-    const char *name; // the node's, for messages, as 'name' or 3 'name'
+    const char *name; // the node's, for messages; NULL: it is in the graph
     const braid_kernel *kernel;
     const struct code_argument *args;
     uint32_t num_args;
@@ -49,14 +49,17 @@ struct derived_accesses {
     struct array words;    // struct code_word, without the node
 };
 
+// About the code of a node: accesses that it declares and its code never makes, or why nobody
+// compared them.
 struct code_remark {
     uint32_t node;
-    size_t text; // where it begins
+    uint32_t resource; // GRAPH_NONE: nobody did
+    bool never_reads, never_writes;
+    size_t why; // where it begins in `texts`
 };
 
-// Remarks about the code of nodes, by node.
 struct code_remarks {
-    struct array items; // struct code_remark
+    struct array items; // struct code_remark, by node
     struct array texts; // char
 };
 
@@ -101,14 +104,8 @@ const struct code_word *braid_graph_words_of(const struct array *words, uint32_t
 
 void braid_derived_accesses_finish(struct derived_accesses *derived);
 
-// False: memory ran out.
-bool braid_code_remarks_add(struct code_remarks *remarks, uint32_t node, const char *text);
+// A reason for some remarks. False: memory ran out.
+bool braid_code_remarks_add_text(struct code_remarks *remarks, const char *text, size_t *out_at);
 void braid_code_remarks_finish(struct code_remarks *remarks);
-
-static inline const char *braid_code_remark_text(const struct code_remarks *remarks, size_t index)
-{
-    return (const char *)remarks->texts.items +
-           ((const struct code_remark *)remarks->items.items)[index].text;
-}
 
 #endif

@@ -37,6 +37,16 @@ static bool grow(struct extents *extents, uint32_t num)
     return true;
 }
 
+// As where the buffers are parts of one block, in order.
+static bool is_sorted(const struct extents *extents)
+{
+    for (uint32_t i = 1; i < extents->num; i++) {
+        if (compare_extents(&extents->items[i - 1], &extents->items[i]) > 0)
+            return false;
+    }
+    return true;
+}
+
 // Few go to their places one by one, many are sorted together.
 static void put(struct extents *extents, struct extent added, bool sorts_later)
 {
@@ -64,7 +74,7 @@ braid_status braid_extents_extend(const braid_graph *graph, struct extents *exte
             put(extents, (struct extent){ begin, begin + (resources[i].bytes - 1), i },
                 num > MOST_ONE_BY_ONE);
     }
-    if (num > MOST_ONE_BY_ONE)
+    if (num > MOST_ONE_BY_ONE && !is_sorted(extents))
         qsort(extents->items, extents->num, sizeof(*extents->items), compare_extents);
     *num_seen = (uint32_t)graph->resources.num;
     return BRAID_OK;
@@ -224,15 +234,21 @@ static bool is_end(const struct pointers *pointers, uint32_t node, uint32_t i, c
            declares_buffer(pointers, node, items[i - 1].buffer);
 }
 
-static braid_status check_argument(const struct pointers *pointers, uint32_t node, const char *what,
-                                   const void *address)
+// The grid's address stands behind the arguments of the program.
+static braid_status check_argument(const struct pointers *pointers, uint32_t node, uint32_t index,
+                                   bool is_grid, const void *address)
 {
+    char what[32];
     const struct extents *extents = pointers->extents;
     uint32_t i = braid_extents_find(extents, address);
     if (i == extents->num || extents->items[i].begin > (uintptr_t)address ||
         declares_buffer(pointers, node, extents->items[i].buffer) ||
         is_end(pointers, node, i, address))
         return BRAID_OK;
+    if (is_grid)
+        snprintf(what, sizeof(what), ".grid_from");
+    else
+        snprintf(what, sizeof(what), "argument %u", index);
     return braid_error_invalid(
         "node %s: %s is an address in buffer '%s', to which the node declares no access. Declare "
         "it, or give a pointer that nothing orders as BRAID_ARG_UNCHECKED_POINTER",
@@ -292,14 +308,10 @@ static braid_status check_kernel(struct pointers *pointers, uint32_t node, uint3
     for (uint32_t i = 0; i < kernel->num_args && !status; i++) {
         uint32_t size = sizes[kernel->first_arg + i];
         const void *address = NULL;
-        char what[32];
         if (!is_unchecked(pointers, kernel->first_arg + i) && size == sizeof(address)) {
             memcpy(&address, bytes, sizeof(address));
-            if (i + 1 == kernel->num_args && kernel->grid_from)
-                snprintf(what, sizeof(what), ".grid_from");
-            else
-                snprintf(what, sizeof(what), "argument %u", i);
-            status = check_argument(pointers, node, what, address);
+            status = check_argument(pointers, node, i,
+                                    i + 1 == kernel->num_args && kernel->grid_from, address);
         }
         bytes += graph_arg_stride(size);
     }

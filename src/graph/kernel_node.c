@@ -161,7 +161,6 @@ static braid_status find_derived(braid_graph *graph, const char *name,
                                  const struct graph_arguments *arguments,
                                  struct derived_accesses *derived)
 {
-    const struct node_text text = braid_node_text(UINT32_MAX, name);
     struct code_argument *args = braid_allocate_zeroed(arguments->num + 1, sizeof(*args));
     if (!args)
         return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
@@ -172,7 +171,7 @@ static braid_status find_derived(braid_graph *graph, const char *name,
         if (!status)
             args[i] = code_argument_of(graph, &arguments->items[i]);
     }
-    const struct code_launch described = { .name = text.text,
+    const struct code_launch described = { .name = name,
                                            .kernel = launch->kernel,
                                            .args = args,
                                            .num_args = (uint32_t)arguments->num,

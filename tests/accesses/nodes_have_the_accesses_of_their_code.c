@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "accesses/accesses.h"
-#include "accesses/launch.h"
+#include "accesses/argument.h"
 #include "support/check.h"
 #include "support/owner.h"
 
@@ -142,15 +142,20 @@ static const char *name_of_mode(uint32_t mode)
 static const char *derive(struct setting *s, braid_node node)
 {
     struct array accesses = { 0 };
-    struct accesses_launch launch;
+    const struct graph_kernel *kernel = graph_kernel_of(s->graph, node.index);
+    struct code_argument args[8];
+    const struct code_launch launch = { .name = "step",
+                                        .kernel = &s->kernel,
+                                        .args = args,
+                                        .num_args = kernel->num_args - kernel->grid_from };
     size_t length = 0;
     look(s);
     s->found[0] = '\0';
-    check_ok(braid_accesses_take_launch(s->graph, node.index, &launch));
-    if (braid_accesses_derive(&s->view, &launch.base, &s->code, &accesses))
+    for (uint32_t i = 0; i < launch.num_args; i++)
+        args[i] = braid_accesses_argument(s->graph, node.index, i);
+    if (braid_accesses_derive(&s->view, &launch, &s->code, &accesses))
         snprintf(s->found, sizeof(s->found), "%s", braid_error_get_message());
     look_away(s);
-    braid_accesses_launch_finish(&launch);
     const struct derived_access *items = accesses.items;
     for (size_t i = 0; i < accesses.num; i++) {
         char name[64];
@@ -158,7 +163,7 @@ static const char *derive(struct setting *s, braid_node node)
             s->found + length, sizeof(s->found) - length, "%s%s %s by %u at %u", i ? "; " : "",
             name_of_mode(items[i].mode),
             braid_graph_resource_name(s->graph, items[i].resource, name, sizeof(name)),
-            items[i].argument, items[i].line);
+            items[i].argument, braid_ptx_line(s->code.text, items[i].at));
     }
     braid_array_finish(&accesses);
     return s->found;
@@ -174,15 +179,15 @@ static void expect(const char *found, const char *expected)
 // The remarks, or the error.
 static const char *check(struct setting *s, braid_node node)
 {
-    struct array remarks = { 0 };
+    struct accesses_checker checker = { 0 };
     size_t length = 0;
     look(s);
     s->found[0] = '\0';
-    if (braid_accesses_check(&s->view, node.index, &s->code, &remarks))
+    if (braid_accesses_check(&checker, &s->view, node.index, &s->code))
         snprintf(s->found, sizeof(s->found), "%s", braid_error_get_message());
     look_away(s);
-    const struct access_remark *items = remarks.items;
-    for (size_t i = 0; i < remarks.num; i++) {
+    const struct access_remark *items = checker.remarks.items;
+    for (size_t i = 0; i < checker.remarks.num; i++) {
         char name[64];
         length += (size_t)snprintf(
             s->found + length, sizeof(s->found) - length, "%s%s never %s%s", i ? "; " : "",
@@ -190,7 +195,7 @@ static const char *check(struct setting *s, braid_node node)
             items[i].acts & ACCESSES_READS ? "read" : "",
             items[i].acts & ACCESSES_WRITES ? "written" : "");
     }
-    braid_array_finish(&remarks);
+    braid_accesses_checker_finish(&checker);
     return s->found;
 }
 
@@ -286,12 +291,12 @@ static void what_nobody_can_tell_is_an_error(void **state)
     struct setting s = make_setting(copies);
     s.to[1] = (const void *)(uintptr_t)UINT64_C(0x7f0012345000);
     expect(derive(&s, add_plain(&s)),
-           "node 0 'step': argument 1 has an address in no declared buffer, "
+           "node 'step': argument 1 has an address in no declared buffer, "
            "and line 9 of its kernel");
     finish(&s);
     s = make_setting(follows);
     expect(derive(&s, add_plain(&s)),
-           "node 0 'step': the accesses of kernel 'k' are not proven: line 8 "
+           "node 'step': the accesses of kernel 'k' are not proven: line 8 "
            "of its PTX: an address is loaded from memory");
     expect(check(&s, add_plain(&s)), "");
     finish(&s);

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launch of a kernel node that stands in its graph.
-#include "accesses/launch.h"
+// The arguments of a kernel node that stands in its graph.
+#include "accesses/argument.h"
 
-#include <stdlib.h>
-
-#include "base/error.h"
 #include "graph/addresses.h"
 
 // The resource whose address an argument is; GRAPH_NONE: it is none.
@@ -58,7 +55,8 @@ static bool is_unchecked(const braid_graph *graph, uint32_t wanted)
     return false;
 }
 
-static struct code_argument take_argument(const braid_graph *graph, uint32_t node, uint32_t index)
+struct code_argument braid_accesses_argument(const braid_graph *graph, uint32_t node,
+                                             uint32_t index)
 {
     const struct graph_kernel *launch = graph_kernel_of(graph, node);
     struct code_argument argument = { .kind = ARGUMENT_VALUE };
@@ -71,32 +69,4 @@ static struct code_argument take_argument(const braid_graph *graph, uint32_t nod
                             ? ARGUMENT_RESOURCE
                             : ARGUMENT_NOTHING;
     return argument;
-}
-
-braid_status braid_accesses_take_launch(const braid_graph *graph, uint32_t node,
-                                        struct accesses_launch *out_launch)
-{
-    const struct graph_kernel *kernel = graph_kernel_of(graph, node);
-    const uint32_t num = kernel->num_args - kernel->grid_from;
-    struct accesses_launch *launch = out_launch;
-    launch->args = calloc((size_t)num + 1, sizeof(*launch->args));
-    if (!launch->args)
-        return braid_error_no_memory("a node's arguments");
-    for (uint32_t i = 0; i < num; i++)
-        launch->args[i] = take_argument(graph, node, i);
-    launch->name = braid_node_text(node, braid_graph_name(graph, node));
-    launch->base = (struct code_launch){ .name = launch->name.text,
-                                         .kernel = kernel->kernel,
-                                         .args = launch->args,
-                                         .num_args = num,
-                                         .grid = { .kind = ARGUMENT_NOTHING } };
-    if (kernel->grid_from)
-        launch->base.grid = take_argument(graph, node, num);
-    return BRAID_OK;
-}
-
-void braid_accesses_launch_finish(struct accesses_launch *launch)
-{
-    free(launch->args);
-    launch->args = NULL;
 }
