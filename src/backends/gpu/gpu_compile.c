@@ -489,12 +489,12 @@ static const char **collect_options(const struct program *program, size_t *out_n
     return options;
 }
 
-static gpu_result create(struct program *program)
+static braid_status create(struct program *program)
 {
     const struct gpu_build *build = &program->code->build;
     const char **texts = calloc(2 * build->num_headers + 1, sizeof(*texts));
     if (!texts)
-        return GPU_OUT_OF_MEMORY;
+        return braid_error_no_memory("the headers of a kernel");
     const char **names = texts + build->num_headers;
     for (size_t i = 0; i < build->num_headers; i++) {
         texts[i] = build->headers[i].text;
@@ -504,7 +504,7 @@ static gpu_result create(struct program *program)
         &program->handle, program->code->source, program->name, (int)build->num_headers,
         build->num_headers ? texts : NULL, build->num_headers ? names : NULL);
     free(texts);
-    return result;
+    return result ? refuse(program, "", result) : BRAID_OK;
 }
 
 static gpu_result code_bytes(const struct program *program, bool as_text, size_t *out_bytes)
@@ -590,11 +590,11 @@ static braid_status run_compiler(const struct gpu_backend *gpu, const struct gpu
                                  size_t *out_bytes)
 {
     struct program program = { gpu, api, name, code, target, NULL };
-    gpu_result result = create(&program);
-    if (result)
-        return refuse(&program, "", result);
-    braid_status status = compile(&program, out_block, out_bytes);
-    result = api->destroy(&program.handle);
+    braid_status status = create(&program);
+    if (status)
+        return status;
+    status = compile(&program, out_block, out_bytes);
+    gpu_result result = api->destroy(&program.handle);
     if (result)
         note_kept(&program, result);
     return status;
