@@ -257,6 +257,7 @@ static void report_waits(const struct waits *waits, const braid_audit_options *o
              "made",
              (unsigned long long)finding.num, (unsigned long long)waits->num,
              waits->num == 1 ? "" : "s");
+    PLAIN_MEMORY;
     options->report(&finding, options->user);
 }
 
@@ -310,6 +311,7 @@ static braid_status check(const braid_device *device, const braid_graph *graph,
 static braid_status audit_graph(const braid_graph *graph, braid_device *device,
                                 const braid_audit_options *options, size_t *out_num_findings)
 {
+    DEVICE_MEMORY(device);
     braid_status status = check(device, graph, out_num_findings);
     if (status)
         return status;

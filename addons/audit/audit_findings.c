@@ -165,6 +165,7 @@ static void report(const braid_graph *graph, const struct audit_finding *found,
         snprintf(text, sizeof(text), "%s%.150s%s%s", finding.buffer ? "'" : "",
                  finding.buffer ? finding.buffer : "",
                  finding.buffer ? "' is not audited in full: " : "", found->reason);
+        PLAIN_MEMORY;
         options->report(&finding, options->user);
         return;
     }
@@ -187,6 +188,7 @@ static void report(const braid_graph *graph, const struct audit_finding *found,
         snprintf(text, sizeof(text), "node %s is not audited: %s", node.text, found->reason);
     else
         write_text(&finding, node, text, sizeof(text));
+    PLAIN_MEMORY;
     options->report(&finding, options->user);
 }
 

@@ -719,6 +719,7 @@ static void report(const braid_graph *graph, const struct audit_order_finding *f
     if (found->node != GRAPH_NONE && graph_nodes(graph)[found->node].kind == WORK_KERNEL)
         finding.kernel = graph_kernel_of(graph, found->node)->kernel->name;
     write_text(graph, found, finding.buffer, text, sizeof(text));
+    PLAIN_MEMORY;
     options->report(&finding, options->user);
 }
 

@@ -724,6 +724,7 @@ static braid_status check(const braid_exec *exec, const char *path, const uint64
 
 braid_status braid_exec_save_capture(braid_exec *exec, const char *path, uint64_t *out_bytes)
 {
+    EXEC_MEMORY(exec);
     braid_status status = check(exec, path, out_bytes);
     if (status)
         return status;

@@ -7,6 +7,7 @@
 
 #include "backends/gpu/gpu_backend.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "islands/gpu_ptx_callable.h"
 
 enum { WARP = 32 };
@@ -35,6 +36,8 @@ static bool read_needs(struct gpu_callable *callable)
 static braid_status create(struct gpu_backend *gpu, struct gpu_kernel *kernel,
                            struct gpu_callable **out_callable)
 {
+    const bool is_own = !kernel->module && !kernel->code.function; // Braid's: it stays
+    HOST_SCOPE = { is_own, is_own ? host_allocator_use(NULL) : NULL };
     struct gpu_callable *made = calloc(1, sizeof(*made));
     if (!made)
         return braid_error_no_memory("a kernel of an island");

@@ -154,6 +154,7 @@ static void set_iterations(braid_graph *graph, const braid_timings *timings)
 
 braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t num_frames)
 {
+    EXEC_MEMORY(exec);
     braid_status status = check(exec, graph);
     braid_timings timings;
     if (!status)

@@ -380,6 +380,7 @@ static braid_timings tell(const braid_exec *exec, const struct exec_told *told)
 
 braid_status braid_exec_get_timings_sized(braid_exec *exec, braid_timings *out_timings, size_t size)
 {
+    EXEC_MEMORY(exec);
     braid_status status = begin("braid_exec_get_timings", exec, out_timings);
     if (status)
         return status;

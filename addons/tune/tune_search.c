@@ -552,6 +552,7 @@ static uint64_t find_least_ns(const struct tune_trials *trials, uint64_t frame_n
 static void tell_progress(const struct tune_trials *trials, const braid_tune_options *options,
                           uint64_t used_ns)
 {
+    PLAIN_MEMORY;
     if (options->progress)
         options->progress(used_ns < trials->total_ns ? used_ns : trials->total_ns, trials->total_ns,
                           options->user);
@@ -608,6 +609,7 @@ static void report(const struct tune_trials *trials, size_t best, const braid_tu
             .was_dropped = trial->was_dropped,
             .is_best = i == best,
         };
+        PLAIN_MEMORY;
         options->report(&told, options->user);
     }
 }
@@ -615,6 +617,7 @@ static void report(const struct tune_trials *trials, size_t best, const braid_tu
 static braid_status tune_graph(braid_graph *graph, braid_device *device,
                                const braid_tune_options *options, braid_exec_options *out_way)
 {
+    DEVICE_MEMORY(device);
     if (!device || !graph || !out_way)
         return braid_error_null("braid_graph_tune", !device  ? "device"
                                                     : !graph ? "graph"

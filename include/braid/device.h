@@ -21,7 +21,7 @@ typedef struct braid_device braid_device;
 typedef struct braid_backend_info {
     const char *name;
     uint32_t num_devices; // 0: none; `reason` says why
-    // The attempts and why they failed; "" when there are devices. No object owns it.
+    // The attempts and why they failed; "" when there are devices.
     char reason[512];
 } braid_backend_info;
 
@@ -48,8 +48,27 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_backend_get_device(const char *
                                                                     uint32_t ordinal,
                                                                     braid_found_device *out_device);
 
-// Options of braid_device_open. BRAID_BACKENDS in the environment may restrict the backends of a
-// process (docs/install.md).
+// Allocates memory. `alignment` is a power of two. NULL: none.
+typedef void *braid_allocate_function(size_t bytes, size_t alignment, void *user);
+
+// Resizes it. NULL: none.
+typedef void *braid_reallocate_function(void *memory, size_t old_bytes, size_t bytes,
+                                        size_t alignment, void *user);
+
+// Frees it.
+typedef void braid_free_function(void *memory, size_t bytes, size_t alignment, void *user);
+
+// An allocator for host memory (docs/book/reliability.md). Any thread may call it. It must not call
+// Braid.
+typedef struct braid_allocator {
+    braid_allocate_function *allocate;
+    braid_reallocate_function *reallocate;
+    braid_free_function *free;
+    void *user;
+} braid_allocator;
+
+// Options of braid_device_open. BRAID_BACKENDS restricts the backends of a process
+// (docs/install.md).
 typedef struct braid_device_options {
     // "cuda", "hip" or "cpu"; NULL: the first of these that has a device. If a driver is there and
     // fails, the log gets a line, and the next backend is taken.
@@ -58,24 +77,26 @@ typedef struct braid_device_options {
     // CPU: the number of streams and lanes that run at once, 1 to 1,024; 0: one a core, at least 2.
     // Their threads run on the cores of the thread that opens the device (docs/cpu-replay.md).
     uint32_t num_workers;
-    // CUDA, HIP: the folder that keeps code compiled at run time for later processes; "off": none.
+    // CUDA, HIP: the folder of code compiled at run time; "off": none.
     // NULL: the folder in BRAID_CACHE, else the user's cache (docs/cuda.md).
     const char *cache;
     // CUDA: a CUcontext of the program, which Braid never destroys; `ordinal` has no effect.
     // BRAID_CURRENT_CONTEXT: the calling thread's. NULL: the primary context of the device.
     void *context;
+    // Copied; NULL: malloc. Closing the device returns all memory.
+    const braid_allocator *allocator;
 } braid_device_options;
 
 #define BRAID_CURRENT_CONTEXT ((void *)-1)
 
 // Opens a device.
-// Errors: BRAID_UNAVAILABLE (the message names every library tried, or BRAID_BACKENDS).
-// BRAID_WRONG_STATE (no context is current).
+// Errors: BRAID_INVALID_ARGUMENT (an allocator lacks a function). BRAID_UNAVAILABLE (the message
+// names each library tried, or BRAID_BACKENDS). BRAID_WRONG_STATE (no context is current).
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_options *options,
                                                              braid_device **out_device);
 
-// Opens a group: a device that stands for 1 to 64 devices of one backend, its members
-// (docs/places.md). No member is a group. members[i] is place i + 1. braid_exec_create,
+// Opens a group: a device that stands for 1 to 64 devices of one backend and one allocator, its
+// members (docs/places.md). No member is a group. members[i] is place i + 1. braid_exec_create,
 // braid_device_close and braid_device_get_* take a group; all other calls refuse it by name. A
 // device may be a member several times; on the CPU all members are the same device.
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *const *members,
@@ -83,9 +104,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *co
                                                                 braid_device **out_group);
 
 // Waits for Braid's own work on the device, then frees the device. Work on wrapped streams, except
-// the null stream, must have ended before. The status may be left unread.
+// the null stream, must have ended before.
 // Errors: BRAID_IN_USE (execs, streams, events, allocations or groups are left; the message counts
-// them, and all stay usable).
+// them).
 BRAID_API braid_status braid_device_close(braid_device *device);
 
 // The name, size and pools of a device. Of a group: the name, ordinal and limit of the first
@@ -144,11 +165,12 @@ BRAID_INLINE braid_status braid_backend_get_info(const char *name, braid_backend
 }
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_sized(const braid_device_options *options,
                                                                 braid_device **out_device,
-                                                                size_t size);
+                                                                size_t size, size_t allocator_size);
 BRAID_INLINE braid_status braid_device_open(const braid_device_options *options,
                                             braid_device **out_device)
 {
-    return braid_device_open_sized(options, out_device, sizeof(braid_device_options));
+    return braid_device_open_sized(options, out_device, sizeof(braid_device_options),
+                                   sizeof(braid_allocator));
 }
 BRAID_API void braid_device_get_info_sized(const braid_device *device, braid_device_info *out_info,
                                            size_t size);

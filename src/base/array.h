@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/host_memory.h"
+
 // Zero-initialised is empty. The element size is given at each call and must always be the same.
 struct array {
     void *items;

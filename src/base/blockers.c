@@ -40,9 +40,10 @@ static void *thread_main(void *argument)
     }
 }
 
-// NULL: no memory, or the system has no thread.
+// On any thread, one of the driver's too. NULL: no memory, or the system has no thread.
 static struct blocker *create_blocker(struct blockers *blockers)
 {
+    HOST_MEMORY(blockers->allocator);
     struct blocker *blocker = braid_allocate_pages(sizeof(*blocker));
     if (!blocker)
         return NULL;
@@ -73,7 +74,9 @@ static struct blocker *take_idle(struct blockers *blockers)
 void braid_blockers_init(struct blockers *blockers, void (*call)(void *user),
                          void (*end)(void *owner, void *user), void *owner)
 {
-    *blockers = (struct blockers){ .call = call, .end = end, .owner = owner };
+    *blockers = (struct blockers){
+        .call = call, .end = end, .owner = owner, .allocator = braid_host_allocator_in_force
+    };
     pthread_mutex_init(&blockers->lock, NULL);
 }
 

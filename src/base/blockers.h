@@ -6,12 +6,15 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "base/host_memory.h"
+
 // Calls may wait for each other, so each running call has a thread. As many threads are started as
 // calls ever ran at once, and none before the first.
 struct blockers {
     void (*call)(void *user);             // on a thread of its own
     void (*end)(void *owner, void *user); // there, when that is idle for the next call already
     void *owner;
+    struct host_allocator *allocator; // in force when it is made; it has its memory
     pthread_mutex_t lock;
     struct blocker *all, *idle; // guarded by lock
 };

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error_details.h"
+#include "base/host_memory.h"
 #include "base/text.h"
 
 static _Thread_local char message[ERROR_MESSAGE_BYTES];
@@ -235,6 +236,7 @@ void braid_error_set_details(const char *end, const char *text)
 {
     const char *found = strstr(message, end);
     size_t num = found ? (size_t)(found - message) : strlen(message), bytes = strlen(text) + 1;
+    PLAIN_MEMORY; // the thread keeps it, whatever device it was about
     pthread_once(&once, make_key);
     struct details *details = has_key ? malloc(sizeof(*details) + num + 1 + bytes) : NULL;
     if (!details)

@@ -9,9 +9,12 @@
 
 static _Thread_local const struct inside *innermost;
 
+// The thread's memory is looked at once: on the CPU each frame comes here.
 void braid_inside_begin(struct inside *inside, const char *what, const void *exec)
 {
-    *inside = (struct inside){ .what = what, .exec = exec, .before = innermost };
+    struct host_allocator *allocator = host_allocator_suspend();
+    *inside =
+        (struct inside){ .what = what, .exec = exec, .before = innermost, .allocator = allocator };
     innermost = inside;
     if (!inside->before)
         braid_own_threads_count_change();
@@ -19,6 +22,7 @@ void braid_inside_begin(struct inside *inside, const char *what, const void *exe
 
 void braid_inside_end(const struct inside *inside)
 {
+    host_allocator_resume(inside->allocator);
     innermost = inside->before;
     if (!innermost)
         braid_own_threads_count_change();

@@ -8,11 +8,14 @@
 
 #include <braid/status.h>
 
+#include "base/host_memory.h"
+
 // On the stack of the thread that makes the call.
 struct inside {
     const char *what; // "a host call"
     const void *exec; // whose queue call it is; NULL: not one, and no exec may be waited for
     const struct inside *before;
+    struct host_allocator *allocator; // that the call takes out of force
 };
 
 // `what` is a literal, for messages.

@@ -139,6 +139,9 @@ static void finish(braid_device *device)
         device->backend->ops->close(device->backend);
     }
     braid_pointer_map_finish(&device->allocations);
+    if (!device->group) // whose members hold it
+        braid_host_allocator_let_go(device->allocator);
+    device->allocator = NULL;
     pthread_mutex_destroy(&device->lock);
     remember(device);
 }

@@ -188,12 +188,16 @@ braid_status braid_backend_get_device_sized(const char *backend, uint32_t ordina
 braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
                                  braid_device **out_device)
 {
-    braid_device *device = calloc(1, sizeof(*device));
+    struct host_allocator *allocator =
+        host_allocator_use(NULL); // the shell stays when it is closed
+    braid_device *device = braid_allocate_zeroed(1, sizeof(*device));
+    host_allocator_use(allocator);
     if (!device) {
         backend->ops->close(backend);
         return braid_error_no_memory("a device");
     }
     device->backend = backend;
+    device->allocator = allocator;
     backend->failure = &device->failure;
     device->ordinal = ordinal;
     device->process = braid_process_number();
@@ -221,18 +225,29 @@ static braid_status choose(const braid_device_options *options,
     return device_choose("cuda", out_driver);
 }
 
-static braid_status device_open(const braid_device_options *options, braid_device **out_device)
+// NULL: the program gives none.
+static braid_status hold_allocator(const braid_allocator *functions,
+                                   struct host_allocator **out_allocator)
 {
-    static const braid_device_options defaults;
-    if (!out_device)
-        return braid_error_null("braid_device_open", "out_device");
-    options = options ? options : &defaults;
+    *out_allocator = NULL;
+    if (!functions)
+        return BRAID_OK;
+    if (!functions->allocate || !functions->reallocate || !functions->free)
+        return braid_error_invalid("braid_device_open: the allocator has no function to %s",
+                                   !functions->allocate     ? "allocate"
+                                   : !functions->reallocate ? "reallocate"
+                                                            : "free");
+    return braid_host_allocator_hold(functions, out_allocator)
+               ? BRAID_OK
+               : braid_error_no_memory("an allocator");
+}
+
+static braid_status open_device(const braid_device_options *options, braid_device **out_device)
+{
     const struct backend_driver *driver = NULL;
     struct backend *backend = NULL;
     braid_device_info info = { .ordinal = options->ordinal };
-    braid_status status = braid_process_watch();
-    if (!status)
-        status = choose(options, &driver);
+    braid_status status = choose(options, &driver);
     if (!status)
         status = driver->open(driver, options, &backend);
     if (status)
@@ -242,12 +257,34 @@ static braid_status device_open(const braid_device_options *options, braid_devic
     return braid_device_create(backend, info.ordinal, out_device);
 }
 
+static braid_status device_open(const braid_device_options *options, braid_device **out_device)
+{
+    struct host_allocator *allocator = NULL;
+    if (!out_device)
+        return braid_error_null("braid_device_open", "out_device");
+    braid_status status = braid_process_watch();
+    if (!status)
+        status = hold_allocator(options->allocator, &allocator);
+    if (status)
+        return status;
+    HOST_MEMORY(allocator);
+    status = open_device(options, out_device);
+    if (status)
+        braid_host_allocator_let_go(allocator);
+    return status;
+}
+
 braid_status braid_device_open_sized(const braid_device_options *options, braid_device **out_device,
-                                     size_t size)
+                                     size_t size, size_t allocator_size)
 {
     braid_device_options own;
+    braid_allocator allocator;
     braid_status status =
         braid_sized_take("braid_device_open: options", options, size, &own, sizeof(own));
+    if (!status)
+        status = braid_sized_take("braid_device_open: allocator", own.allocator, allocator_size,
+                                  &allocator, sizeof(allocator));
+    own.allocator = own.allocator ? &allocator : NULL;
     return status ? status : device_open(&own, out_device);
 }
 

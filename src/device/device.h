@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/failure.h"
+#include "base/host_memory.h"
 #include "base/pointer_map.h"
 #include "base/process.h"
 #include "base/sized.h"
@@ -39,8 +40,9 @@ struct braid_stream {
 };
 
 struct braid_device {
-    struct backend *backend;    // a group's is the first member's
-    struct device_group *group; // NULL: a device alone
+    struct backend *backend;          // a group's is the first member's
+    struct host_allocator *allocator; // the program's, for host memory; NULL: malloc
+    struct device_group *group;       // NULL: a device alone
     uint32_t ordinal;
     char label[48];        // "cuda:0", for messages
     char name[128];        // the backend's, as text
@@ -75,8 +77,8 @@ braid_device_info braid_device_describe(const braid_device *device);
 extern const struct backend_driver *const braid_drivers[];
 extern const size_t braid_num_drivers;
 
-// Makes a device of an opened backend, which it closes in the end, also if this fails.
-// Errors: BRAID_NO_MEMORY.
+// Makes a device of an opened backend, which it closes in the end, also if this fails. Its
+// allocator is the one in force. Errors: BRAID_NO_MEMORY.
 braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
                                  braid_device **out_device);
 
@@ -105,6 +107,15 @@ static inline uint64_t device_use_stream(braid_stream *stream)
 static inline uint64_t device_stream_uses(const braid_stream *stream)
 {
     return atomic_load_explicit(&stream->uses, memory_order_acquire);
+}
+
+// Puts the device's allocator in force until the end of a block. Each public call that may allocate
+// for a device begins so.
+#define DEVICE_MEMORY(device) HOST_MEMORY(device_allocator(device))
+
+static inline struct host_allocator *device_allocator(const braid_device *device)
+{
+    return device ? device->allocator : NULL;
 }
 
 // Between these, this thread's calls of the backend make the device current once.

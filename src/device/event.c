@@ -23,6 +23,7 @@ static braid_status make_event(braid_device *device, struct backend_event *backe
 static braid_status event_create(braid_device *device, const braid_event_options *options,
                                  braid_event **out_event)
 {
+    DEVICE_MEMORY(device);
     if (!device || !out_event)
         return braid_error_null("braid_event_create", device ? "out_event" : "device");
     struct backend_event *backend = NULL;
@@ -46,6 +47,7 @@ braid_status braid_event_create_sized(braid_device *device, const braid_event_op
 
 void braid_event_destroy(braid_event *event)
 {
+    DEVICE_MEMORY(event ? event->device : NULL);
     if (!event || !device_is_here(event->device))
         return;
     braid_device *device = event->device;
@@ -63,6 +65,7 @@ static braid_status check_event(const char *function, const braid_event *event)
 
 braid_status braid_event_record(braid_event *event, braid_stream *stream)
 {
+    DEVICE_MEMORY(event ? event->device : NULL);
     braid_status status = check_event("braid_event_record", event);
     if (status)
         return status;
@@ -76,6 +79,7 @@ braid_status braid_event_record(braid_event *event, braid_stream *stream)
 
 braid_status braid_stream_follow(braid_stream *stream, braid_event *event)
 {
+    DEVICE_MEMORY(event ? event->device : NULL);
     braid_status status = check_event("braid_stream_follow", event);
     if (status)
         return status;
@@ -91,6 +95,7 @@ braid_status braid_stream_follow(braid_stream *stream, braid_event *event)
 
 braid_status braid_event_query(braid_event *event)
 {
+    DEVICE_MEMORY(event ? event->device : NULL);
     braid_status status = check_event("braid_event_query", event);
     if (status)
         return status;
@@ -99,6 +104,7 @@ braid_status braid_event_query(braid_event *event)
 
 braid_status braid_event_wait(braid_event *event)
 {
+    DEVICE_MEMORY(event ? event->device : NULL);
     braid_status status = check_event("braid_event_wait", event);
     if (!status)
         status = braid_inside_check("braid_event_wait", NULL);
@@ -109,6 +115,7 @@ braid_status braid_event_wait(braid_event *event)
 
 braid_status braid_event_get_elapsed(braid_event *start, braid_event *end, uint64_t *out_ns)
 {
+    DEVICE_MEMORY(start ? start->device : NULL);
     if (!start || !end)
         return braid_error_null("braid_event_get_elapsed", start ? "end" : "start");
     if (!out_ns || start->device != end->device)

@@ -25,6 +25,10 @@ static braid_status check_member(braid_device *const *members, size_t index)
         return braid_error_invalid(
             "braid_device_open_group: member %zu is %s and member 0 is %s: a group has one backend",
             index, device->label, first->label);
+    if (device->allocator != first->allocator)
+        return braid_error_invalid("braid_device_open_group: member %zu (%s) has another allocator "
+                                   "than member 0: a group has one",
+                                   index, device->label);
     if (device != first && strcmp(device->backend->ops->name, "cpu") == 0)
         return braid_error_invalid("braid_device_open_group: member %zu is another device of the "
                                    "CPU: give the same one several times",
@@ -174,6 +178,7 @@ braid_status braid_device_open_group(braid_device *const *members, size_t num_me
     braid_status status = check_arguments(members, num_members, out_group);
     if (status)
         return status;
+    DEVICE_MEMORY(members[0]);
     struct device_group *group = calloc(1, sizeof(*group));
     if (!group)
         return braid_error_no_memory("a group of devices");

@@ -38,6 +38,7 @@ static void note_unknown(const braid_device *device, const void *memory)
 braid_status braid_memory_allocate(braid_device *device, braid_memory_kind kind, uint64_t bytes,
                                    void **out_memory)
 {
+    DEVICE_MEMORY(device);
     if (!device || !out_memory)
         return braid_error_null("braid_memory_allocate", device ? "out_memory" : "device");
     braid_status status = braid_device_check("braid_memory_allocate", device);
@@ -60,6 +61,7 @@ braid_status braid_memory_allocate(braid_device *device, braid_memory_kind kind,
 
 void braid_memory_free(braid_device *device, void *memory)
 {
+    DEVICE_MEMORY(device);
     if (!memory || !device || !device_is_here(device))
         return;
     uint32_t kind = device_is_open(device) ? forget_allocation(device, memory) : POINTER_MAP_NONE;

@@ -55,6 +55,7 @@ static braid_status make_stream(braid_device *device, struct backend_stream *bac
 static braid_status stream_create(braid_device *device, const braid_stream_options *options,
                                   braid_stream **out_stream)
 {
+    DEVICE_MEMORY(device);
     if (!device || !out_stream)
         return braid_error_null("braid_stream_create", device ? "out_stream" : "device");
     struct backend_stream *backend = NULL;
@@ -78,6 +79,7 @@ braid_status braid_stream_create_sized(braid_device *device, const braid_stream_
 
 braid_status braid_stream_wrap(braid_device *device, void *handle, braid_stream **out_stream)
 {
+    DEVICE_MEMORY(device);
     if (!device || !out_stream)
         return braid_error_null("braid_stream_wrap", device ? "out_stream" : "device");
     braid_status status = braid_device_check("braid_stream_wrap", device);
@@ -95,6 +97,7 @@ braid_status braid_stream_wrap(braid_device *device, void *handle, braid_stream 
 
 void braid_stream_destroy(braid_stream *stream)
 {
+    DEVICE_MEMORY(stream ? stream->device : NULL);
     if (!stream || stream == &stream->device->default_stream || !device_is_here(stream->device) ||
         braid_inside_check("braid_stream_destroy", NULL))
         return;
@@ -118,6 +121,7 @@ void *braid_stream_get_handle(braid_stream *stream)
 
 braid_status braid_stream_wait(braid_stream *stream)
 {
+    DEVICE_MEMORY(stream ? stream->device : NULL);
     braid_status status = check_stream("braid_stream_wait", stream);
     if (!status)
         status = braid_inside_check("braid_stream_wait", NULL);
@@ -129,6 +133,7 @@ braid_status braid_stream_wait(braid_stream *stream)
 
 braid_status braid_stream_query(braid_stream *stream)
 {
+    DEVICE_MEMORY(stream ? stream->device : NULL);
     braid_status status = check_stream("braid_stream_query", stream);
     if (status)
         return status;
@@ -152,6 +157,7 @@ static braid_status move(const char *function, braid_stream *stream, struct back
 
 braid_status braid_stream_copy(braid_stream *stream, void *to, const void *from, uint64_t bytes)
 {
+    DEVICE_MEMORY(stream ? stream->device : NULL);
     braid_status status = check_stream("braid_stream_copy", stream);
     if (status)
         return status;
@@ -169,6 +175,7 @@ braid_status braid_stream_copy(braid_stream *stream, void *to, const void *from,
 braid_status braid_stream_fill(braid_stream *stream, void *to, uint32_t value, uint32_t value_bytes,
                                uint64_t num_values)
 {
+    DEVICE_MEMORY(stream ? stream->device : NULL);
     braid_status status = check_stream("braid_stream_fill", stream);
     if (status)
         return status;
@@ -193,6 +200,7 @@ braid_status braid_stream_fill(braid_stream *stream, void *to, uint32_t value, u
 
 braid_status braid_stream_host_call(braid_stream *stream, braid_host_function *call, void *user)
 {
+    DEVICE_MEMORY(stream ? stream->device : NULL);
     braid_status status = check_stream("braid_stream_host_call", stream);
     if (status)
         return status;

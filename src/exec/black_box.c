@@ -460,6 +460,7 @@ size_t braid_exec_find_nodes(braid_exec *exec, braid_running_node *nodes, size_t
 braid_status braid_exec_get_running(braid_exec *exec, braid_running_node *nodes, size_t room,
                                     size_t *out_num)
 {
+    EXEC_MEMORY(exec);
     static const char function[] = "braid_exec_get_running";
     if (!exec || !out_num || (room && !nodes))
         return braid_error_null(function, !exec ? "exec" : !out_num ? "out_num" : "nodes");
@@ -473,6 +474,7 @@ braid_status braid_exec_get_running(braid_exec *exec, braid_running_node *nodes,
 
 braid_status braid_exec_cancel(braid_exec *exec)
 {
+    EXEC_MEMORY(exec);
     static const char function[] = "braid_exec_cancel";
     if (!exec)
         return braid_error_null(function, "exec");

@@ -119,6 +119,9 @@ struct braid_exec {
     struct store store;   // holds arrays that live as long
 };
 
+// As DEVICE_MEMORY. NULL: nothing happens.
+#define EXEC_MEMORY(exec) HOST_MEMORY((exec) ? (exec)->device->allocator : NULL)
+
 // The node of the exec's graph if a plan leaves it out; NULL: it has a task.
 static inline const struct graph_node *exec_left_out(const braid_exec *exec, uint32_t node)
 {

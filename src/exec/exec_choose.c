@@ -228,6 +228,7 @@ static void find_costs(braid_device *device)
 void braid_device_get_info_sized(const braid_device *device, braid_device_info *out_info,
                                  size_t size)
 {
+    DEVICE_MEMORY(device);
     braid_device_info info = braid_device_describe(device);
     if (device_is_open(device) && !device->group) {
         braid_device *kept = (braid_device *)(uintptr_t)device;

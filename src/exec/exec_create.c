@@ -286,6 +286,7 @@ braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph
                                       const braid_exec_options *options,
                                       const struct player *player)
 {
+    EXEC_MEMORY(exec);
     if (options->schedule) // the exec adds to one of its own
         return braid_schedule_undivided(options->schedule, &exec->schedule);
     if (exec->schedule) // as one island
@@ -506,8 +507,10 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_add_traps(exec);
     if (status)
         return status;
-    if (graph->ranks)
+    if (graph->ranks) {
+        PLAIN_MEMORY; // as in make_with_ranks
         graph->ranks->ops->make_operations(exec, graph);
+    }
     status = braid_extents_create(graph, &exec->extents);
     if (!status)
         status = copy_words(exec, graph);
@@ -537,6 +540,7 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
 braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
                              const braid_exec_options *options)
 {
+    EXEC_MEMORY(exec);
     braid_status status = exec_place(exec, graph, options);
     if (status)
         return status;
@@ -560,6 +564,14 @@ braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
         return status;
     status = braid_exec_choose_player(exec, graph, &own);
     return status ? status : braid_exec_idle_keep(exec);
+}
+
+// An engine whose ranks have failed may write to memory of theirs when the device is closed.
+static braid_status make_with_ranks(braid_exec *exec, const braid_graph *graph,
+                                    const braid_exec_options *options, braid_status status)
+{
+    PLAIN_MEMORY;
+    return graph->ranks->ops->make_exec(exec, graph, options, status);
 }
 
 // The exec holds its devices open until it is destroyed. All ranks of a graph with communicators
@@ -589,7 +601,7 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
     if (!status)
         graph = exec->culled.graph;
     if (graph->ranks)
-        status = graph->ranks->ops->make_exec(exec, graph, options, status);
+        status = make_with_ranks(exec, graph, options, status);
     else if (!status)
         status = braid_exec_make(exec, graph, options);
     if (!status && options->capture)
@@ -608,6 +620,7 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
 static braid_status exec_create(braid_device *device, const braid_graph *graph,
                                 braid_exec_options *options, braid_exec **out_exec)
 {
+    DEVICE_MEMORY(device);
     if (!device || !graph || !out_exec)
         return braid_error_null("braid_exec_create", !device  ? "device"
                                                      : !graph ? "graph"
@@ -676,6 +689,7 @@ static void await_to_free(braid_exec *exec)
 // Until all is done another thread may ask whether the devices can be closed.
 void braid_exec_destroy(braid_exec *exec)
 {
+    EXEC_MEMORY(exec);
     if (!exec || !device_is_here(exec->device) || braid_inside_check("braid_exec_destroy", exec))
         return;
     const struct places places = exec->places;

@@ -266,6 +266,7 @@ static braid_status launch_one(braid_exec *exec, braid_stream *stream)
 
 braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
 {
+    EXEC_MEMORY(exec);
     braid_status status = braid_exec_enter("braid_exec_launch", exec);
     if (status)
         return status;
@@ -325,6 +326,7 @@ static braid_status wait_for_all(braid_exec *exec)
 
 braid_status braid_exec_wait(braid_exec *exec)
 {
+    EXEC_MEMORY(exec);
     bool later;
     braid_status status = braid_exec_enter("braid_exec_wait", exec);
     if (status)
@@ -395,6 +397,7 @@ static bool has_body(const braid_exec *exec, uint32_t node)
 
 braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64_t *out_num)
 {
+    EXEC_MEMORY(exec);
     static const char function[] = "braid_exec_get_iterations";
     braid_status status = braid_exec_check(function, exec);
     if (status)
@@ -556,6 +559,7 @@ static braid_status launch_in_turn(braid_exec *exec, const struct many *many)
 braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames,
                                     const braid_parameter_rows *rows, size_t num_rows)
 {
+    EXEC_MEMORY(exec);
     braid_status status = braid_exec_enter("braid_exec_launch_many", exec);
     if (status)
         return status;

@@ -367,6 +367,7 @@ static void want_bytes(braid_exec *exec, uint32_t scratch, uint64_t bytes)
 
 braid_status braid_exec_set_scratch(braid_exec *exec, braid_resource scratch, uint64_t bytes)
 {
+    EXEC_MEMORY(exec);
     braid_status status = check(exec, scratch, bytes);
     if (status)
         return status;

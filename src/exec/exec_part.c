@@ -3,6 +3,7 @@
 #include "exec/exec_part.h"
 
 #include "base/error.h"
+#include "base/host_memory.h"
 
 void braid_exec_add_part(struct exec_part **parts, struct exec_part *part)
 {
@@ -60,6 +61,7 @@ bool braid_exec_parts_have_failed(const struct exec_part *part)
 braid_status braid_exec_parts_meet(struct exec_part *parts, braid_exec *exec,
                                    const struct frame *frame)
 {
+    PLAIN_MEMORY; // ranks meet: see make_with_ranks
     braid_status status = BRAID_OK;
     for (struct exec_part *part = parts; part && !status; part = part->next) {
         if (part->ops->meet)

@@ -298,6 +298,7 @@ static braid_status wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
 
 braid_status braid_exec_wait_for(braid_exec *exec, uint64_t frame, uint64_t ns)
 {
+    EXEC_MEMORY(exec);
     if (exec && ns == 0 && frame == BRAID_LAST_FRAME)
         return braid_exec_ask(function, exec);
     braid_status status = braid_exec_enter(function, exec);

@@ -7,6 +7,7 @@
 #define BRAID_EXEC_FOR_RANKS_H
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/own_threads.h"
 #include "base/process.h"
 #include "exec/exec.h"

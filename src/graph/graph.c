@@ -133,6 +133,7 @@ void braid_graph_set_measured(braid_graph *graph, uint32_t node, uint64_t cost_n
 
 bool braid_graph_reserve_measured(braid_graph *graph)
 {
+    PLAIN_MEMORY; // the graph outlives the device on which it was measured
     const size_t extra = graph->nodes.num - graph->measured.num;
     struct graph_measured *added = braid_array_append(&graph->measured, extra, sizeof(*added));
     if (added && extra)

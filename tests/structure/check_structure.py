@@ -44,7 +44,7 @@ ADDONS = {
 }
 MAY_INCLUDE = {**CORE, **ADDONS}
 # They need nothing of the library, and are built into both.
-SHARED_WITH_TOOLS = ("base/array.h", "base/big_memory.h", "base/hash.h", "base/spread.h", "base/store.h",
+SHARED_WITH_TOOLS = ("base/array.h", "base/big_memory.h", "base/hash.h", "base/host_memory.h", "base/spread.h", "base/store.h",
                      "base/text.h", "base/whole_file.h", "accesses/kernel_accesses.h", "ptx/ptx_words.h",
                      "backends/gpu/gpu_ptx_early.h", "backends/gpu/gpu_ptx_prefetch.h", "islands/gpu_ptx_callable.h",
                      "islands/gpu_ptx_symbols.h")
