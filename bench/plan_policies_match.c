@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hopcroft-Karp. Each round finds the distance of every node from one that follows none, along
 // alternating paths. Then it turns round a maximal set of shortest ones.
+#include <stdlib.h>
+
 #include "plan_policies_match.h"
 
 #include "base/array.h"

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 // One cache line a node: its ancestors among the 512 nodes of the block.
 #define BLOCK_WORDS 8
@@ -94,9 +95,9 @@ braid_status bench_plan_reduce(const struct plan_graph *plan, bool **out_implied
             reduce_block(&reduction, (uint32_t)block);
         *out_implied = reduction.implied;
     } else {
-        free(reduction.implied);
+        braid_free(reduction.implied);
     }
-    free(reduction.place_of);
-    free(reduction.ancestors);
+    braid_free(reduction.place_of);
+    braid_free(reduction.ancestors);
     return done ? BRAID_OK : braid_error_no_memory("the reduction of a plan");
 }

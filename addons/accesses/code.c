@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/host_memory.h"
+
 static bool is_opening(struct ptx_word word)
 {
     return braid_ptx_word_is(word, "[") || braid_ptx_word_is(word, "{") ||
@@ -102,7 +104,7 @@ void braid_code_finish(struct kernel_code *code)
 {
     for (uint32_t i = 0; i < code->num_functions; i++)
         finish_function(&code->functions[i]);
-    free(code->functions);
+    braid_free(code->functions);
     braid_code_names_finish(&code->names);
     braid_source_sets_finish(&code->sets);
     braid_ptx_finish(&code->ptx);

@@ -2,10 +2,10 @@
 // The meaning of names in a module or a function.
 #include "accesses/code_names.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/host_memory.h"
 
 enum { FEWEST_SLOTS = 64 };
 
@@ -55,7 +55,7 @@ static bool grow(struct code_names *names)
         if (names->slots[i].word.length)
             *find_slot(&grown, names->slots[i].word, names->slots[i].hash) = names->slots[i];
     }
-    free(names->slots);
+    braid_free(names->slots);
     *names = grown;
     return true;
 }
@@ -78,6 +78,6 @@ struct code_name *braid_code_names_put(struct code_names *names, struct ptx_word
 
 void braid_code_names_finish(struct code_names *names)
 {
-    free(names->slots);
+    braid_free(names->slots);
     *names = (struct code_names){ 0 };
 }

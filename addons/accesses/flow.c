@@ -4,8 +4,9 @@
 // All of local memory is one cell, and all of shared memory is another.
 #include "accesses/flow.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/host_memory.h"
 
 // Sets grow at most along a chain of instructions that stand in reverse order, which is short. From
 // some pass on, the address of a parameter that moves may point anywhere in it.
@@ -566,7 +567,7 @@ bool braid_flow_find(struct kernel_code *code, uint32_t entry, struct flow *out_
 void braid_flow_finish(struct flow *flow)
 {
     braid_array_finish(&flow->functions);
-    free(flow->cell_of);
-    free(flow->values);
+    braid_free(flow->cell_of);
+    braid_free(flow->values);
     *flow = (struct flow){ 0 };
 }

@@ -4,13 +4,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "accesses/accesses.h"
 #include "base/error.h"
 #include "base/error_details.h"
 #include "base/node_text.h"
+#include "base/host_memory.h"
 #include "base/pointer_map.h"
 
 // A kernel whose text was looked for.
@@ -55,7 +55,7 @@ struct graph_code {
 
 static braid_status create(struct graph_code **out_code)
 {
-    struct graph_code *code = calloc(1, sizeof(*code));
+    struct graph_code *code = braid_allocate_zeroed(1, sizeof(*code));
     if (!code)
         return braid_error_no_memory("the code of a graph");
     atomic_init(&code->num_users, 1);
@@ -72,9 +72,9 @@ static void share(struct graph_code *code)
 static void free_kernel(struct code_kernel *kernel)
 {
     braid_accesses_finish(&kernel->read);
-    free(kernel->block);
-    free(kernel->why);
-    free(kernel);
+    braid_free(kernel->block);
+    braid_free(kernel->why);
+    braid_free(kernel);
 }
 
 static void finish(struct graph_code *code)
@@ -89,7 +89,7 @@ static void finish(struct graph_code *code)
     braid_array_finish(&code->variables);
     braid_code_remarks_finish(&code->remarks);
     pthread_mutex_destroy(&code->lock);
-    free(code);
+    braid_free(code);
 }
 
 // ---- texts of kernels ----
@@ -101,7 +101,7 @@ static bool is_source(const braid_kernel *kernel)
 
 static bool copy_reason(struct code_kernel *kernel, const char *reason)
 {
-    kernel->why = strdup(reason);
+    kernel->why = braid_copy_text(reason);
     return kernel->why;
 }
 
@@ -152,7 +152,7 @@ static braid_status find_text(struct code_kernel *kernel, uint32_t node,
 static braid_status add_kernel(const braid_kernel *of, uint32_t node,
                                const struct text_finder *finder, struct code_kernel **slot)
 {
-    struct code_kernel *kernel = calloc(1, sizeof(*kernel));
+    struct code_kernel *kernel = braid_allocate_zeroed(1, sizeof(*kernel));
     if (!kernel)
         return braid_error_no_memory("a kernel's code");
     kernel->kernel = of;
@@ -482,6 +482,7 @@ static braid_status check(const braid_graph *graph, const struct text_finder *fi
     struct graph_code *code = graph->code;
     if (!code)
         return BRAID_OK;
+    PLAIN_MEMORY; // the graph outlives the device that has it checked
     pthread_mutex_lock(&code->lock);
     braid_status status = check_locked(code, graph, finder);
     pthread_mutex_unlock(&code->lock);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/host_memory.h"
 
 enum { FEWEST_SLOTS = 256 };
 
@@ -20,8 +21,8 @@ void braid_source_sets_finish(struct source_sets *sets)
     braid_array_finish(&sets->members);
     braid_array_finish(&sets->sets);
     braid_array_finish(&sets->room);
-    free(sets->slots);
-    free(sets->memos);
+    braid_free(sets->slots);
+    braid_free(sets->memos);
     *sets = (struct source_sets){ 0 };
 }
 
@@ -62,7 +63,7 @@ static bool grow_slots(struct source_sets *sets)
     uint32_t *slots = braid_allocate_zeroed(num_slots, sizeof(*slots));
     if (!slots)
         return false;
-    free(sets->slots);
+    braid_free(sets->slots);
     sets->slots = slots;
     sets->num_slots = num_slots;
     for (uint32_t i = 1; i <= sets->sets.num; i++) {
@@ -263,7 +264,7 @@ static bool grow_memos(struct source_sets *sets)
         if (sets->memos[i].result)
             *find_memo(&grown, &sets->memos[i]) = sets->memos[i];
     }
-    free(sets->memos);
+    braid_free(sets->memos);
     *sets = grown;
     return true;
 }

@@ -2,13 +2,13 @@
 // Runs a frame, node by node, and reports accesses that are not declared. Counts the waits that the
 // plan loses without declared accesses that were never made.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit.h"
 #include "audit/audit_orders.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 #include "base/sized.h"
 #include "exec/exec_memory.h"
@@ -117,10 +117,10 @@ static bool begin_lean(const braid_graph *graph, struct lean *lean)
 
 static void finish_lean(struct lean *lean)
 {
-    free(lean->nodes);
-    free(lean->accesses);
-    free(lean->unchecked);
-    free(lean->marks);
+    braid_free(lean->nodes);
+    braid_free(lean->accesses);
+    braid_free(lean->unchecked);
+    braid_free(lean->marks);
 }
 
 static void take_away(struct lean *lean, const struct audit_finding *finding)
@@ -334,7 +334,7 @@ static braid_status audit_graph(const braid_graph *graph, braid_device *device,
     braid_exec_destroy(auditing.exec);
     braid_audit_findings_finish(&auditing.findings);
     braid_array_finish(&auditing.orders);
-    free(auditing.findings.has_run);
+    braid_free(auditing.findings.has_run);
     return status;
 }
 

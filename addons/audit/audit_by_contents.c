@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Audits on devices whose kernels cannot tell of their accesses: buffers are compared before and
 // behind each node. So only writes are seen, and only those that change something.
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit.h"
 #include "audit/audit_state.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 struct by_contents {
     struct audit_memory memory;
@@ -108,8 +108,8 @@ static void destroy(struct auditing *auditing)
     if (!way)
         return;
     braid_audit_state_finish(&way->state);
-    free(way->block);
-    free(way);
+    braid_free(way->block);
+    braid_free(way);
 }
 
 const struct audit_way braid_audit_way_by_contents = {

@@ -12,6 +12,7 @@
 #include "audit/gpu_ptx_audit.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 // A kernel as a node launches it.
 struct audited {
@@ -62,7 +63,7 @@ static braid_status load(const struct by_kernels *way, const struct backend_laun
                                        launch->arg_bytes, launch->num_args, &audited->loaded);
     bool cannot = status == BRAID_UNSUPPORTED;
     if (cannot)
-        audited->reason = strdup(braid_error_get_message());
+        audited->reason = braid_copy_text(braid_error_get_message());
     braid_error_end_attempt(&attempt, cannot ? BRAID_OK : status);
     if (cannot && !audited->reason)
         return braid_error_no_memory("an audit");
@@ -350,7 +351,7 @@ static braid_status find_file(const struct by_kernels *way, const struct audited
         status || !text ? (struct ptx_word){ 0 } : braid_ptx_find_file(text, file);
     if (!name.length)
         return status;
-    *out_name = strndup(name.at, name.length);
+    *out_name = braid_copy_part(name.at, name.length);
     return *out_name ? BRAID_OK : braid_error_no_memory("the name of a file");
 }
 
@@ -536,15 +537,15 @@ static void destroy(struct auditing *auditing)
     struct audited *kernels = way->kernels.items;
     for (size_t i = 0; i < way->kernels.num; i++) {
         way->backend->ops->kernel_unload(way->backend, kernels[i].loaded);
-        free(kernels[i].reason);
+        braid_free(kernels[i].reason);
     }
     release(way);
     braid_array_finish(&way->kernels);
-    free(way->block);
-    free(way->room);
-    free(way->tables);
-    free(way->args);
-    free(way);
+    braid_free(way->block);
+    braid_free(way->room);
+    braid_free(way->tables);
+    braid_free(way->args);
+    braid_free(way);
 }
 
 const struct audit_way braid_audit_way_by_kernels = {

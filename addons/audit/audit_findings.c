@@ -7,6 +7,7 @@
 #include "audit/audit.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 
 static struct audit_finding *find(const struct audit_findings *findings,
@@ -114,7 +115,7 @@ void braid_audit_findings_finish(struct audit_findings *findings)
 {
     struct audit_finding *items = findings->items.items;
     for (size_t i = 0; i < findings->items.num; i++)
-        free(items[i].file);
+        braid_free(items[i].file);
     braid_array_finish(&findings->items);
 }
 

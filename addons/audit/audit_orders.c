@@ -12,6 +12,7 @@
 #include "audit/audit_poset.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "graph/regions.h"
 
@@ -181,7 +182,7 @@ static braid_status order_scopes(struct scopes *scopes, const braid_graph *graph
         braid_audit_poset_start(&scopes->items[i].poset);
         order_sums(&scopes->items[i], sums, find_sums(scopes, graph, &scopes->items[i], sums));
     }
-    free(sums);
+    braid_free(sums);
     return BRAID_OK;
 }
 
@@ -260,15 +261,15 @@ static void finish_scopes(struct scopes *scopes)
     for (uint32_t i = 0; i < scopes->num; i++) {
         if (scopes->items) {
             braid_audit_poset_finish(&scopes->items[i].poset);
-            free(scopes->items[i].units);
+            braid_free(scopes->items[i].units);
         }
         if (scopes->orders)
-            free(scopes->orders[i].ops);
+            braid_free(scopes->orders[i].ops);
     }
-    free(scopes->items);
-    free(scopes->orders);
-    free(scopes->element_of);
-    free(scopes->op_of);
+    braid_free(scopes->items);
+    braid_free(scopes->orders);
+    braid_free(scopes->element_of);
+    braid_free(scopes->op_of);
     *scopes = (struct scopes){ 0 };
 }
 
@@ -364,7 +365,7 @@ static braid_status finish_runs(struct runs *runs, braid_status status)
     braid_error_end_attempt(&attempt, status ? BRAID_OK : restored);
     braid_audit_state_finish(&runs->state);
     finish_scopes(&runs->scopes);
-    free(runs->loops.items);
+    braid_free(runs->loops.items);
     *runs = (struct runs){ 0 };
     return status ? status : restored;
 }

@@ -3,11 +3,11 @@
 // orders of all elements: one for each chain, unless the orders so far have done its work.
 #include "audit/audit_poset.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 enum { NUM_ARRAYS = 6 };
 
@@ -34,8 +34,8 @@ braid_status braid_audit_poset_create(uint32_t num, struct audit_poset *out_pose
 
 void braid_audit_poset_finish(struct audit_poset *poset)
 {
-    free(poset->after);
-    free(poset->next);
+    braid_free(poset->after);
+    braid_free(poset->next);
     *poset = (struct audit_poset){ 0 };
 }
 

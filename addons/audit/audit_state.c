@@ -2,13 +2,13 @@
 // Copies the contents of a graph's buffers, and compares them.
 #include "audit/audit_state.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "audit/audit_pages.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 // Bytes that the process can read.
 struct range {
@@ -139,7 +139,7 @@ braid_status braid_audit_state_create(const braid_graph *graph, const struct aud
 void braid_audit_state_finish(struct audit_state *state)
 {
     braid_array_finish(&state->parts);
-    free(state->copies);
+    braid_free(state->copies);
     *state = (struct audit_state){ 0 };
 }
 

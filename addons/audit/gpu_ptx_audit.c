@@ -6,12 +6,12 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit_kernel_table.h"
 #include "backends/gpu/gpu_edit.h"
 #include "base/hash.h"
+#include "base/host_memory.h"
 #include "ptx/ptx_access.h"
 #include "ptx/ptx_labels.h"
 
@@ -378,7 +378,7 @@ struct auditor {
 static void begin_text(struct text *text)
 {
     text->bytes = NULL;
-    text->file = open_memstream(&text->bytes, &text->num);
+    text->file = braid_open_text(&text->bytes, &text->num);
 }
 
 // It then lives as long as the edits. NULL: memory ran out.
@@ -389,7 +389,7 @@ static const char *keep(struct auditor *auditor, struct text *text)
     char **slot = is_whole ? braid_array_append(&auditor->texts, 1, sizeof(*slot)) : NULL;
     if (slot)
         return *slot = text->bytes;
-    free(text->bytes);
+    braid_free(text->bytes);
     auditor->edits.failed = true;
     return NULL;
 }
@@ -590,11 +590,11 @@ static void finish(struct auditor *auditor)
 {
     char **texts = auditor->texts.items;
     for (size_t i = 0; i < auditor->texts.num; i++)
-        free(texts[i]);
+        braid_free(texts[i]);
     braid_array_finish(&auditor->texts);
     braid_gpu_edits_finish(&auditor->edits);
-    free(auditor->origins.slots);
-    free(auditor->in_loop);
+    braid_free(auditor->origins.slots);
+    braid_free(auditor->in_loop);
 }
 
 char *braid_gpu_ptx_with_audit(const char *text, uint32_t most_threads,

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "base/pointer_map.h"
 #include "base/whole_file.h"
@@ -280,7 +281,7 @@ static braid_status put_content(struct capture *capture, uint32_t resource)
 // A copy to memory that the driver does not know ends before it returns, or with its stream.
 static braid_status prepare(struct capture *capture)
 {
-    capture->staging = malloc(STAGING_BYTES);
+    capture->staging = braid_allocate(STAGING_BYTES);
     return capture->staging ? braid_device_lease_stream(capture->exec->device, 0, &capture->stream)
                             : braid_error_no_memory("a capture");
 }
@@ -297,7 +298,7 @@ static braid_status capture_put_contents(struct capture *capture)
     braid_capture_end_section(&capture->file);
     if (capture->stream)
         braid_device_return_stream(capture->exec->device, capture->stream);
-    free(capture->staging);
+    braid_free(capture->staging);
     return status;
 }
 
@@ -747,7 +748,7 @@ braid_status braid_exec_save_capture(braid_exec *exec, const char *path, uint64_
     if (!status && out_bytes)
         *out_bytes = bytes;
     braid_array_finish(&capture.kernels);
-    free(capture.kernel_of);
-    free(capture.order);
+    braid_free(capture.kernel_of);
+    braid_free(capture.order);
     return status;
 }

@@ -7,7 +7,6 @@
 // keeps its own.
 #include "backends/driver_graph/driver_graph_islands.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/driver_graph/driver_graph_loops.h"
@@ -16,6 +15,7 @@
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "islands/gpu_island.h"
 #include "islands/gpu_island_lists.h"
 #include "tasks/player.h"
@@ -249,11 +249,11 @@ static void finish(struct gpu_backend *gpu, struct graph_islands *islands)
     for (uint32_t i = 0; islands->items && i < islands->num; i++)
         braid_gpu_island_destroy(gpu, islands->items[i].island);
     braid_gpu_kept_memory_leave(gpu, islands->notes);
-    free(islands->items);
-    free(islands->island_of);
-    free(islands->call_of);
-    free(islands->program.kinds);
-    free(islands->frame.tasks);
+    braid_free(islands->items);
+    braid_free(islands->island_of);
+    braid_free(islands->call_of);
+    braid_free(islands->program.kinds);
+    braid_free(islands->frame.tasks);
     *islands = (struct graph_islands){ 0 };
 }
 
@@ -394,7 +394,7 @@ static braid_status make_stretch(struct graph_islands *islands, struct gpu_backe
     part.num_bodies = 0;
     braid_status status =
         make(islands, gpu, stage, &part, from->calls[0], &islands->items[index], &item);
-    free(ops);
+    braid_free(ops);
     if (!item)
         return status;
     if (islands->notes)

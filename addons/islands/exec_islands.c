@@ -8,6 +8,7 @@
 #include "backends/gpu/gpu_backend.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/regions.h"
 #include "islands/gpu_island.h"
 #include "islands/gpu_island_kernel.h"
@@ -188,9 +189,9 @@ static braid_status find_fits(const braid_exec *exec, struct island_fit **out_fi
     }
     if (!status)
         status = fit_tasks(gpu_from(exec->device->backend), tasks, from->num, fits);
-    free(tasks);
+    braid_free(tasks);
     if (status)
-        free(fits);
+        braid_free(fits);
     else
         *out_fits = fits;
     return status;
@@ -209,7 +210,7 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options)
     if (!status)
         status = braid_plan_divide(exec->schedule, &model, fits,
                                    options->islands == BRAID_ISLANDS_ALWAYS);
-    free(fits);
+    braid_free(fits);
     return status;
 }
 
@@ -360,7 +361,7 @@ static braid_status choose(braid_exec *exec, const braid_graph *graph,
         status = find_shorter(exec, graph, options, fits, &shape);
     if (!status && shape)
         status = plan_as_one(exec, graph, options, shape, fits);
-    free(fits);
+    braid_free(fits);
     return status;
 }
 

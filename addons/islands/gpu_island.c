@@ -9,6 +9,7 @@
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "islands/gpu_island_code.h"
 #include "islands/gpu_island_kernel.h"
@@ -278,7 +279,7 @@ static braid_status lay_out_args(struct gpu_island_maker *maker)
     units = round_units(units, most);
     island->layout.num_args = (uint32_t)units;
     island->layout.span = longest_lane(&island->lists) + 1;
-    island->args = calloc(units, 16);
+    island->args = braid_allocate_zeroed(units, 16);
     return island->args ? BRAID_OK : braid_error_no_memory("an island");
 }
 
@@ -364,9 +365,9 @@ static braid_status order(struct gpu_island_maker *maker)
         order_modules(&ordering, maker);
         order_kernels(&ordering, maker);
     }
-    free(ordering.entries);
-    free(ordering.now_at);
-    free(ordering.room);
+    braid_free(ordering.entries);
+    braid_free(ordering.now_at);
+    braid_free(ordering.room);
     return has_room ? BRAID_OK : braid_error_no_memory("an island");
 }
 
@@ -450,7 +451,7 @@ static braid_status upload_words(struct gpu_island_maker *maker)
     if (status)
         return status;
     size_t lanes = (size_t)island->layout.num_blocks * island->layout.num_groups;
-    void *zeros = calloc(lanes, PROGRESS_STRIDE);
+    void *zeros = braid_allocate_zeroed(lanes, PROGRESS_STRIDE);
     if (!zeros)
         status = braid_error_no_memory("an island");
     if (!status)
@@ -465,8 +466,8 @@ static braid_status upload_words(struct gpu_island_maker *maker)
     if (!status)
         status = braid_gpu_copy_now(gpu, island->progress, zeros, lanes * PROGRESS_STRIDE,
                                     "loading an island");
-    free(words.words);
-    free(zeros);
+    braid_free(words.words);
+    braid_free(zeros);
     return status;
 }
 
@@ -569,20 +570,20 @@ static braid_status make(struct gpu_island_maker *maker, bool chain)
 
 static void finish_maker(struct gpu_island_maker *maker)
 {
-    free(maker->modules);
-    free(maker->kernels);
-    free(maker->loaded);
-    free(maker->entry_of);
+    braid_free(maker->modules);
+    braid_free(maker->kernels);
+    braid_free(maker->loaded);
+    braid_free(maker->entry_of);
 }
 
 static bool allocate_maker(struct gpu_island_maker *maker)
 {
     size_t num = (size_t)maker->island->lists.num_calls + 1;
-    maker->modules = calloc(num, sizeof(*maker->modules));
-    maker->kernels = calloc(num, sizeof(*maker->kernels));
-    maker->loaded = calloc(num, sizeof(*maker->loaded));
-    maker->entry_of = calloc(num, sizeof(*maker->entry_of));
-    maker->island->args_of = calloc(num, sizeof(*maker->island->args_of));
+    maker->modules = braid_allocate_zeroed(num, sizeof(*maker->modules));
+    maker->kernels = braid_allocate_zeroed(num, sizeof(*maker->kernels));
+    maker->loaded = braid_allocate_zeroed(num, sizeof(*maker->loaded));
+    maker->entry_of = braid_allocate_zeroed(num, sizeof(*maker->entry_of));
+    maker->island->args_of = braid_allocate_zeroed(num, sizeof(*maker->island->args_of));
     return maker->modules && maker->kernels && maker->loaded && maker->entry_of &&
            maker->island->args_of;
 }
@@ -591,7 +592,7 @@ static bool allocate_maker(struct gpu_island_maker *maker)
 static braid_status make_island(struct gpu_backend *gpu, struct island_lists *lists, bool chain,
                                 bool grids_vary, struct gpu_island **out_island)
 {
-    struct gpu_island *island = calloc(1, sizeof(*island));
+    struct gpu_island *island = braid_allocate_zeroed(1, sizeof(*island));
     if (!island) {
         braid_island_lists_finish(lists);
         return braid_error_no_memory("an island");
@@ -634,10 +635,10 @@ void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island
     braid_gpu_kept_memory_leave(gpu, island->own_notes);
     braid_gpu_island_code_release(gpu, island->code);
     braid_island_lists_finish(&island->lists);
-    free(island->args_of);
-    free(island->args);
-    free(island->host_rows);
-    free(island);
+    braid_free(island->args_of);
+    braid_free(island->args);
+    braid_free(island->host_rows);
+    braid_free(island);
 }
 
 const struct backend_launch *braid_gpu_island_launch(const struct gpu_island *island)

@@ -3,13 +3,13 @@
 #include "islands/gpu_island_code.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "islands/gpu_ptx_callable.h"
 
 // ---- the text of the walker ----
@@ -100,7 +100,7 @@ char *braid_island_text(const struct island_layout *layout, uint32_t num_kernels
 {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *file = open_memstream(&text, &bytes);
+    FILE *file = braid_open_text(&text, &bytes);
     if (!file)
         return NULL;
     put_layout(file, layout, num_kernels);
@@ -111,7 +111,7 @@ char *braid_island_text(const struct island_layout *layout, uint32_t num_kernels
     bool failed = ferror(file) != 0;
     if (fclose(file) == 0 && !failed)
         return text;
-    free(text);
+    braid_free(text);
     return NULL;
 }
 
@@ -131,7 +131,7 @@ static bool close_text(FILE *file, char **text, bool written)
     bool failed = ferror(file) != 0 || !written;
     if (fclose(file) == 0 && !failed)
         return true;
-    free(*text);
+    braid_free(*text);
     *text = NULL;
     return false;
 }
@@ -140,7 +140,7 @@ static char *write_note(const struct island_kernel *kernel)
 {
     char *note = NULL;
     size_t bytes = 0;
-    FILE *file = open_memstream(&note, &bytes);
+    FILE *file = braid_open_text(&note, &bytes);
     if (!file)
         return NULL;
     fputs(kernel->entry, file);
@@ -153,7 +153,7 @@ static bool make_block(struct maker *maker, uint32_t index)
 {
     struct ptx_pasted *block = &maker->parts->blocks[index];
     size_t bytes = 0;
-    FILE *file = open_memstream(&block->block, &bytes);
+    FILE *file = braid_open_text(&block->block, &bytes);
     if (!file)
         return false;
     bool written =
@@ -176,7 +176,7 @@ static bool make_of_module(struct maker *maker, uint32_t module)
     }
     struct ptx_reason reason;
     FILE *file = made && braid_ptx_close_symbols(&maker->symbols, &reason)
-                     ? open_memstream(&parts->needed[module], &bytes)
+                     ? braid_open_text(&parts->needed[module], &bytes)
                      : NULL;
     if (!file)
         return false;
@@ -235,14 +235,14 @@ braid_status braid_island_parts_create(const struct island_layout *layout,
 void braid_island_parts_finish(struct island_parts *parts)
 {
     for (uint32_t i = 0; parts->blocks && i < parts->num_blocks; i++) {
-        free(parts->blocks[i].block);
-        free(parts->blocks[i].note);
+        braid_free(parts->blocks[i].block);
+        braid_free(parts->blocks[i].note);
     }
     for (uint32_t i = 0; parts->needed && i < parts->num_modules; i++)
-        free(parts->needed[i]);
-    free(parts->walker);
-    free(parts->blocks);
-    free(parts->needed);
+        braid_free(parts->needed[i]);
+    braid_free(parts->walker);
+    braid_free(parts->blocks);
+    braid_free(parts->needed);
     *parts = (struct island_parts){ 0 };
 }
 
@@ -251,7 +251,7 @@ static char *parts_key(const struct island_parts *parts)
 {
     char *key = NULL;
     size_t bytes = 0;
-    FILE *file = open_memstream(&key, &bytes);
+    FILE *file = braid_open_text(&key, &bytes);
     if (!file)
         return NULL;
     fputs(parts->walker, file);
@@ -282,8 +282,8 @@ static void free_code(const struct gpu_backend *gpu, struct gpu_island_code *cod
     if (code->module && current)
         braid_gpu_check_freed(gpu, gpu->api->module_unload(code->module), &gpu->api->module_unload,
                               "unloading an island");
-    free(code->key);
-    free(code);
+    braid_free(code->key);
+    braid_free(code);
 }
 
 // With load_lock held.
@@ -328,7 +328,7 @@ static braid_status paste_and_load(struct gpu_backend *gpu, const struct island_
     if (!text)
         return braid_error_no_memory("the code of an island");
     gpu_result result = gpu->api->module_load(&code->module, text);
-    free(text);
+    braid_free(text);
     if (result)
         code->module = NULL;
     if (braid_gpu_refuses_text(result))
@@ -346,7 +346,7 @@ static braid_status load(struct gpu_backend *gpu, const struct island_parts *par
         return braid_error(BRAID_UNSUPPORTED, "an island cannot be compiled: %s",
                            braid_error_get_message());
     braid_status status = paste_and_load(gpu, parts, compiled.image, code);
-    free(compiled.image);
+    braid_free(compiled.image);
     if (status)
         return status;
     gpu_result result = api->module_function(&code->function, code->module, "braid_island");
@@ -370,9 +370,9 @@ static struct gpu_island_code *find(struct gpu_backend *gpu, const char *key)
 static braid_status create(struct gpu_backend *gpu, const struct island_parts *parts, char *key,
                            struct gpu_island_code **out_code)
 {
-    struct gpu_island_code *code = calloc(1, sizeof(*code));
+    struct gpu_island_code *code = braid_allocate_zeroed(1, sizeof(*code));
     if (!code) {
-        free(key);
+        braid_free(key);
         return braid_error_no_memory("the code of an island");
     }
     braid_gpu_kept_memory_free(gpu, true);
@@ -403,7 +403,7 @@ braid_status braid_gpu_island_code_acquire(struct gpu_backend *gpu,
     pthread_mutex_lock(&gpu->load_lock);
     struct gpu_island_code *code = find(gpu, key);
     if (code)
-        free(key);
+        braid_free(key);
     else
         status = create(gpu, parts, key, &code);
     pthread_mutex_unlock(&gpu->load_lock);

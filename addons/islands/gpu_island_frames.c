@@ -7,6 +7,7 @@
 
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/running.h"
 #include "islands/gpu_island.h"
 
@@ -98,7 +99,7 @@ braid_status braid_gpu_island_reserve_rows(struct gpu_backend *gpu, struct gpu_i
     uint32_t most = (uint32_t)(ROWS_BYTES / row_bytes(island));
     if (most < 2)
         return BRAID_OK;
-    island->host_rows = malloc(most * row_bytes(island));
+    island->host_rows = braid_allocate(most * row_bytes(island));
     if (!island->host_rows)
         return braid_error_no_memory("an island");
     braid_status status = braid_gpu_kept_memory_take(gpu, BRAID_MEMORY_DEVICE,

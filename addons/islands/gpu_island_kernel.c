@@ -2,7 +2,6 @@
 // The needs of a loaded kernel inside an island, read from its PTX once.
 #include "islands/gpu_island_kernel.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
@@ -38,7 +37,7 @@ static braid_status create(struct gpu_backend *gpu, struct gpu_kernel *kernel,
 {
     const bool is_own = !kernel->module && !kernel->code.function; // Braid's: it stays
     HOST_SCOPE = { is_own, is_own ? host_allocator_use(NULL) : NULL };
-    struct gpu_callable *made = calloc(1, sizeof(*made));
+    struct gpu_callable *made = braid_allocate_zeroed(1, sizeof(*made));
     if (!made)
         return braid_error_no_memory("a kernel of an island");
     made->entry = braid_gpu_entry_of(kernel);
@@ -46,7 +45,7 @@ static braid_status create(struct gpu_backend *gpu, struct gpu_kernel *kernel,
     if (!status && !made->why_not && !read_needs(made))
         status = braid_error_no_memory("a kernel of an island");
     if (status)
-        free(made);
+        braid_free(made);
     else
         *out_callable = made;
     return status;
@@ -68,7 +67,7 @@ braid_status braid_gpu_find_callable(struct gpu_backend *gpu, struct gpu_kernel 
     if (status)
         return status;
     if (made && !atomic_compare_exchange_strong(&kernel->callable, &known, made))
-        free(made);
+        braid_free(made);
     else if (made)
         known = made;
     *out_callable = known;

@@ -2,10 +2,10 @@
 // The lists of an island: checking them, and writing the words that its kernel reads.
 #include "islands/gpu_island_lists.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "islands/gpu_island_move.h"
 
 enum {
@@ -34,11 +34,11 @@ int32_t braid_island_lists_priority(const struct island_lists *lists)
 
 void braid_island_lists_finish(struct island_lists *lists)
 {
-    free(lists->calls);
-    free(lists->lane_first);
-    free(lists->waits);
-    free(lists->steps);
-    free(lists->step_ends);
+    braid_free(lists->calls);
+    braid_free(lists->lane_first);
+    braid_free(lists->waits);
+    braid_free(lists->steps);
+    braid_free(lists->step_ends);
     *lists = (struct island_lists){ 0 };
 }
 
@@ -99,8 +99,8 @@ static bool run_to_end(const struct island_lists *lists, uint32_t step, uint32_t
 
 braid_status braid_island_lists_check(const struct island_lists *lists)
 {
-    uint32_t *next = malloc(((size_t)lists->num_lanes + 1) * sizeof(*next));
-    uint32_t *published = calloc((size_t)lists->num_lanes + 1, sizeof(*published));
+    uint32_t *next = braid_allocate(((size_t)lists->num_lanes + 1) * sizeof(*next));
+    uint32_t *published = braid_allocate_zeroed((size_t)lists->num_lanes + 1, sizeof(*published));
     braid_status status = BRAID_OK;
     if (!next || !published) {
         status = braid_error_no_memory("the check of an island");
@@ -113,8 +113,8 @@ braid_status braid_island_lists_check(const struct island_lists *lists)
             if (!run_to_end(lists, i, next, published))
                 status = braid_error(BRAID_INTERNAL, "the lanes of an island wait for each other");
     }
-    free(next);
-    free(published);
+    braid_free(next);
+    braid_free(published);
     return status;
 }
 
@@ -162,7 +162,7 @@ static size_t put(struct writer *writer, const uint32_t *words, size_t num)
         return writer->num;
     if (writer->num + num > writer->room) {
         size_t room = 2 * (writer->num + num) + 256;
-        uint32_t *grown = realloc(writer->words, room * sizeof(*grown));
+        uint32_t *grown = braid_reallocate(writer->words, room * sizeof(*grown));
         if (!grown) {
             writer->failed = true;
             return 0;
@@ -224,7 +224,8 @@ static uint32_t find_shape(struct shapes *shapes, const struct shape *shape)
         if (memcmp(&shapes->items[i], shape, sizeof(*shape)) == 0)
             return i;
     }
-    struct shape *items = realloc(shapes->items, ((size_t)shapes->num + 1) * sizeof(*items));
+    struct shape *items =
+        braid_reallocate(shapes->items, ((size_t)shapes->num + 1) * sizeof(*items));
     if (!items)
         return UINT32_MAX;
     shapes->items = items;
@@ -363,9 +364,9 @@ static braid_status put_block(const struct island_lists *lists, const struct blo
         if (num_units > layout->most_units)
             layout->most_units = num_units;
     }
-    free(parts.shapes.items);
-    free(parts.calls.words);
-    free(parts.waits.words);
+    braid_free(parts.shapes.items);
+    braid_free(parts.calls.words);
+    braid_free(parts.waits.words);
     return status;
 }
 
@@ -391,7 +392,7 @@ braid_status braid_island_words_create(const struct island_lists *lists, const u
     if (!status && all.failed)
         status = braid_error_no_memory("an island");
     if (status) {
-        free(all.words);
+        braid_free(all.words);
         return status;
     }
     *out_words = (struct island_words){ all.words, all.num / UNIT_WORDS };

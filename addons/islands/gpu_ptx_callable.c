@@ -4,9 +4,9 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/host_memory.h"
 #include "islands/gpu_ptx_symbols.h"
 #include "ptx/ptx_leave.h"
 
@@ -782,13 +782,13 @@ bool braid_ptx_read_callable(const struct ptx_symbols *symbols, const char *entr
     char *text = NULL;
     size_t bytes = 0;
     *out_reason = (struct ptx_reason){ 0 };
-    block.file = open_memstream(&text, &bytes);
+    block.file = braid_open_text(&text, &bytes);
     if (!block.file)
         return false;
     read_parts(&block, entry);
     if (fclose(block.file) != 0)
         block.failed = true;
-    free(text);
+    braid_free(text);
     finish_block(&block);
     *out_callable = made;
     return !block.failed;
@@ -805,7 +805,7 @@ bool braid_ptx_write_callable(const struct ptx_symbols *symbols, const char *ent
     const struct ptx_function *function = find_entry(symbols->ptx, entry);
     char *text = NULL;
     size_t bytes = 0;
-    block.file = open_memstream(&text, &bytes);
+    block.file = braid_open_text(&text, &bytes);
     if (!block.file)
         return false;
     if (begin_block(&block, function))
@@ -818,7 +818,7 @@ bool braid_ptx_write_callable(const struct ptx_symbols *symbols, const char *ent
         fprintf(to, "\t{\n%s\t}\nbraid_end:\n%s", text,
                 block.copies ? "\tcp.async.wait_all;\n" : "");
     }
-    free(text);
+    braid_free(text);
     finish_block(&block);
     return !block.failed;
 }

@@ -4,8 +4,8 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/host_memory.h"
 #include "ptx/ptx_read.h"
 
 static const char marker[] = "braid_call_";
@@ -112,13 +112,13 @@ char *braid_ptx_paste(const char *text, const struct ptx_paste *paste)
 {
     char *made = NULL;
     size_t bytes = 0;
-    FILE *file = open_memstream(&made, &bytes);
+    FILE *file = braid_open_text(&made, &bytes);
     if (!file)
         return NULL;
     put_all(text, paste, file);
     bool failed = ferror(file) != 0;
     if (fclose(file) == 0 && !failed)
         return made;
-    free(made);
+    braid_free(made);
     return NULL;
 }

@@ -6,11 +6,11 @@
 // launch of its own. Every lane is walked once.
 #include "islands/plan_divide.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/changes.h"
 #include "plan/plan_expect.h"
 #include "plan/plan_limit.h"
@@ -238,11 +238,11 @@ static const char *keep_text(struct plan_division *division, const char *text)
         if (strcmp(division->texts[i], text) == 0)
             return division->texts[i];
     }
-    char **texts = realloc(division->texts, (division->num_texts + 1) * sizeof(*texts));
+    char **texts = braid_reallocate(division->texts, (division->num_texts + 1) * sizeof(*texts));
     if (!texts)
         return NULL;
     division->texts = texts;
-    texts[division->num_texts] = strdup(text);
+    texts[division->num_texts] = braid_copy_text(text);
     return texts[division->num_texts] ? texts[division->num_texts++] : NULL;
 }
 
@@ -513,7 +513,7 @@ static bool find_cuts(struct divider *divider)
             divider->is_cut[step->node] = since[step->lane];
         since[step->lane] = step->kind != BRAID_STEP_RUN;
     }
-    free(since);
+    braid_free(since);
     return done;
 }
 
@@ -590,7 +590,7 @@ braid_status braid_plan_divide(struct braid_schedule *schedule, const braid_cost
     bool has_memory = allocate(schedule) && find_cuts(&divider);
     braid_status status =
         has_memory ? divide(&divider) : braid_error_no_memory("the islands of a plan");
-    free(divider.is_cut);
+    braid_free(divider.is_cut);
     if (!status)
         status = divide_loops(schedule, model, fits, always);
     if (!status && schedule->program.num_bodies)
@@ -665,7 +665,7 @@ static braid_status divide_alone(struct braid_schedule *schedule, const braid_gr
     braid_status status = find_fits(graph, fits);
     if (!status)
         status = braid_plan_divide(schedule, model, fits, false);
-    free(fits);
+    braid_free(fits);
     return status;
 }
 

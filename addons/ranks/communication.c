@@ -6,10 +6,10 @@
 // access to a resource of the operation's own. So in the next frame it is posted after it has ended
 // in this one.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/sized.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
@@ -61,7 +61,7 @@ static void finish(braid_graph *graph)
     braid_array_finish(&own->owners);
     braid_array_finish(&own->copies);
     braid_pointer_map_finish(&own->owned);
-    free(own);
+    braid_free(own);
 }
 
 // A clone is a user like the graph itself. Nothing is added to it by the program, so it needs no
@@ -69,13 +69,13 @@ static void finish(braid_graph *graph)
 static bool clone_for(const braid_graph *graph, braid_graph *made)
 {
     const struct array *from = &rank_graph_of(graph)->communications;
-    struct rank_graph *own = calloc(1, sizeof(*own));
+    struct rank_graph *own = braid_allocate_zeroed(1, sizeof(*own));
     void *items = NULL;
     if (own && from->num)
         items =
             braid_array_append(&own->communications, from->num, sizeof(struct rank_description));
     if (!own || (from->num && !items)) {
-        free(own);
+        braid_free(own);
         return false;
     }
     if (items)
@@ -103,7 +103,7 @@ static braid_status rank_graph_begin(braid_graph *graph, uint32_t rank)
 {
     if (graph->ranks)
         return BRAID_OK;
-    struct rank_graph *own = calloc(1, sizeof(*own));
+    struct rank_graph *own = braid_allocate_zeroed(1, sizeof(*own));
     if (!own)
         return braid_error_no_memory("the communicators of a graph");
     own->base = (struct graph_ranks){ .ops = &ops, .rank = rank };
@@ -244,7 +244,7 @@ static braid_status reserve(braid_graph *graph, const char *name, const braid_co
                             struct pair *pair)
 {
     size_t num = given->node.num_accesses;
-    pair->post_name = malloc(strlen(name) + sizeof("post "));
+    pair->post_name = braid_allocate(strlen(name) + sizeof("post "));
     pair->accesses = braid_allocate_zeroed(num + 2, sizeof(*pair->accesses));
     if (pair->post_name)
         sprintf(pair->post_name, "post %s", name);
@@ -377,8 +377,8 @@ braid_status braid_graph_append_communication(braid_graph *graph,
         status = find_both_ends(graph, name, communication, &ends, &pair.post);
     if (!status)
         status = append_pair(graph, name, communication, &pair, out_node);
-    free(pair.post_name);
-    free(pair.accesses);
+    braid_free(pair.post_name);
+    braid_free(pair.accesses);
     return status;
 }
 

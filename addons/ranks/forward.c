@@ -41,6 +41,11 @@ FORWARD(braid_status, error_null, (const char *function, const char *argument),
 FORWARD_VOID(error_begin_attempt, (struct error_attempt * attempt), (attempt))
 FORWARD_VOID(error_end_attempt, (const struct error_attempt *attempt, braid_status status),
              (attempt, status))
+FORWARD(void *, allocate, (size_t bytes), (bytes))
+FORWARD(void *, allocate_zeroed, (size_t num, size_t bytes), (num, bytes))
+FORWARD(void *, allocate_pages, (size_t bytes), (bytes))
+FORWARD(void *, reallocate, (void *memory, size_t bytes), (memory, bytes))
+FORWARD_VOID(free, (void *memory), (memory))
 FORWARD(int, own_thread_start,
         (struct own_thread * own, const char *name, void *(*main)(void *argument), void *argument),
         (own, name, main, argument))

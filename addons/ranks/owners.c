@@ -6,11 +6,11 @@
 // without a message, whether a transfer is needed. Transfers are posted in the order of the tasks,
 // which is one order for all ranks. So none waits for a later one.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/host_memory.h"
 #include "graph/add.h"
 #include "graph/graph.h"
 #include "ranks/rank_graph.h"
@@ -74,12 +74,12 @@ static braid_status graph_add_transfer(braid_graph *graph, const struct transfer
     const char *what =
         braid_graph_resource_name(graph, transfer->resource.index, buffer, sizeof(buffer));
     size_t size = strlen(what) + sizeof(" from 4294967295");
-    char *name = malloc(size);
+    char *name = braid_allocate(size);
     if (!name)
         return braid_error_no_memory("the name of a transfer");
     snprintf(name, size, "%s %s %u", what, transfer->receives ? "from" : "to", transfer->peer);
     braid_status status = add_named(graph, transfer, name);
-    free(name);
+    braid_free(name);
     return status;
 }
 

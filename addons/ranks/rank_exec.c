@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "exec/exec.h"
 #include "plan/schedule.h"
 #include "ranks/rank_graph.h"
@@ -176,7 +177,7 @@ static braid_status rank_exec_agree(braid_exec *exec, const braid_graph *graph, 
         bytes ? braid_rank_exchange(ranks, bytes, num_bytes, braid_rank_judge, &verdict)
               : braid_error_no_memory("what a rank tells of its plan");
     if (agreed != BRAID_DEVICE_ERROR) // or else MPI may still read them
-        free(bytes);
+        braid_free(bytes);
     if (!agreed) {
         *out_plan_again = verdict.plan_again;
         agreed = heed(&verdict, status);
@@ -354,7 +355,7 @@ static braid_status introduce(const braid_exec *exec, const struct array *list, 
                                                       braid_rank_judge_links, &verdict)
                                 : braid_error_no_memory("what a rank tells of its plan");
     if (agreed != BRAID_DEVICE_ERROR) // or else MPI may still read them
-        free(bytes);
+        braid_free(bytes);
     if (!agreed && verdict.status && !status)
         agreed =
             braid_error((braid_status)verdict.status, "braid_exec_create: %s", verdict.message);
@@ -450,7 +451,7 @@ static braid_status connect_operations(const struct rank_exec *own, const struct
         if (num_own)
             status = braid_rank_operations_connect(communicator, operations, num_own);
     }
-    free(operations);
+    braid_free(operations);
     braid_array_finish(&list);
     return status;
 }
@@ -506,9 +507,9 @@ static void finish(struct exec_part *part, braid_exec *exec)
         braid_rank_watch_remove(own->ranks, &own->watch);
     for (uint32_t i = 0; i < own->num_communicators; i++)
         braid_communicator_release(own->communicators[i].communicator);
-    free(own->communicators);
-    free(own->operations);
-    free(own);
+    braid_free(own->communicators);
+    braid_free(own->operations);
+    braid_free(own);
 }
 
 static const struct exec_part_ops ops = {
@@ -536,7 +537,7 @@ static braid_status add_part(braid_exec *exec, const braid_graph *graph)
 {
     enum rank_engine_kind kind = exec->device->backend->ops->rank_engine;
     const struct array *descriptions = &rank_graph_of(graph)->communications;
-    struct rank_exec *own = calloc(1, sizeof(*own));
+    struct rank_exec *own = braid_allocate_zeroed(1, sizeof(*own));
     if (!own)
         return braid_error_no_memory("the communicators of an exec");
     own->part.ops = &ops;
@@ -544,9 +545,9 @@ static braid_status add_part(braid_exec *exec, const braid_graph *graph)
     own->communicators = braid_allocate_zeroed(graph->resources.num, sizeof(*own->communicators));
     own->operations = braid_allocate_zeroed(descriptions->num, sizeof(*own->operations));
     if (!own->communicators || !own->operations) {
-        free(own->communicators);
-        free(own->operations);
-        free(own);
+        braid_free(own->communicators);
+        braid_free(own->operations);
+        braid_free(own);
         return braid_error_no_memory("the communicators of an exec");
     }
     list_communicators(graph, own);

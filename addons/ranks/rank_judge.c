@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/append.h"
+#include "base/host_memory.h"
 #include "base/store.h"
 #include "ranks/rank_plan.h"
 
@@ -182,7 +183,7 @@ static bool rank_find_cycle(const struct rank_plan *plans, uint32_t num,
     *out_found = made && take_away(&search) > 0;
     if (*out_found)
         describe_round(&search, before, find_round(&search, before), text, size);
-    free(before);
+    braid_free(before);
     braid_store_finish(&search.store);
     return made;
 }
@@ -474,7 +475,7 @@ static bool match_halves(const struct rank_plan *plans, const struct array *all,
 
 static void rank_match_finish(struct rank_match *match)
 {
-    free(match->first_vertex);
+    braid_free(match->first_vertex);
     braid_array_finish(&match->edges);
     *match = (struct rank_match){ 0 };
 }
@@ -592,7 +593,7 @@ static struct rank_plan *read_and_check(const void *const *bytes, const uint64_t
     else if (read_plans(bytes, num_bytes, num, plans, out_verdict) &&
              check_engines(plans, num, out_verdict))
         return plans;
-    free(plans);
+    braid_free(plans);
     return NULL;
 }
 
@@ -605,7 +606,7 @@ void braid_rank_judge(const void *const *bytes, const uint64_t *num_bytes, uint3
         judge_cycles(plans, num, &match, out_verdict);
         rank_match_finish(&match);
     }
-    free(plans);
+    braid_free(plans);
 }
 
 void braid_rank_judge_links(const void *const *bytes, const uint64_t *num_bytes, uint32_t num,
@@ -617,5 +618,5 @@ void braid_rank_judge_links(const void *const *bytes, const uint64_t *num_bytes,
         for (uint32_t i = 0; i < plans[rank].num_communicators && goes_on; i++)
             goes_on = check_link(plans, rank, &plans[rank].communicators[i], out_verdict);
     }
-    free(plans);
+    braid_free(plans);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/host_memory.h"
 #include "exec/exec.h"
 #include "ranks/ranks.h"
 
@@ -113,7 +114,7 @@ static braid_status rank_call_apart(braid_ranks *ranks,
                                   .call = call,
                                   .user = user };
     if (braid_own_thread_start(&apart->thread, "braid-connect", apart_thread, apart)) {
-        free(apart);
+        braid_free(apart);
         return braid_error_no_memory("a thread that connects a communicator");
     }
     struct rank_call await = { .make = make_await,
@@ -128,7 +129,7 @@ static braid_status rank_call_apart(braid_ranks *ranks,
     braid_own_thread_join(&apart->thread);
     pthread_mutex_destroy(&apart->lock);
     pthread_cond_destroy(&apart->changed);
-    free(apart);
+    braid_free(apart);
     return status;
 }
 
@@ -272,7 +273,8 @@ braid_status braid_rank_operations_connect(braid_communicator *communicator,
                                            const struct rank_operation *operations, uint32_t num)
 {
     bool left;
-    struct showing *showing = calloc(1, sizeof(*showing) + num * sizeof(*operations));
+    struct showing *showing =
+        braid_allocate_zeroed(1, sizeof(*showing) + num * sizeof(*operations));
     if (!showing)
         return braid_error_no_memory("operations between ranks");
     showing->link = communicator->link;
@@ -282,7 +284,7 @@ braid_status braid_rank_operations_connect(braid_communicator *communicator,
     if (left)
         return status;
     status = status ? status : explain_shown(showing);
-    free(showing);
+    braid_free(showing);
     return status;
 }
 
@@ -346,7 +348,7 @@ static void make_invite(braid_ranks *ranks, struct rank_call *call)
 static braid_status invite(braid_communicator *communicator, const struct nccl_api *api,
                            struct backend *backend, struct nccl_id *out_id)
 {
-    struct invitation *invitation = calloc(1, sizeof(*invitation));
+    struct invitation *invitation = braid_allocate_zeroed(1, sizeof(*invitation));
     if (!invitation)
         return braid_error_no_memory("a communicator");
     braid_status status = BRAID_OK;
@@ -367,7 +369,7 @@ static braid_status invite(braid_communicator *communicator, const struct nccl_a
         status = braid_error(BRAID_DEVICE_ERROR, "communicator '%s': %s", communicator->name,
                              invitation->why);
     *out_id = invitation->id;
-    free(invitation);
+    braid_free(invitation);
     return status;
 }
 
@@ -425,11 +427,11 @@ static braid_status connect_ranks(braid_communicator *communicator, struct conne
 braid_status braid_rank_link_connect(braid_communicator *communicator, const struct nccl_api *api,
                                      braid_device *device)
 {
-    struct rank_link *link = calloc(1, sizeof(*link));
-    struct connecting *connecting = calloc(1, sizeof(*connecting));
+    struct rank_link *link = braid_allocate_zeroed(1, sizeof(*link));
+    struct connecting *connecting = braid_allocate_zeroed(1, sizeof(*connecting));
     if (!link || !connecting) {
-        free(link);
-        free(connecting);
+        braid_free(link);
+        braid_free(connecting);
         return fail(communicator, "out of host memory");
     }
     bool left = false;
@@ -442,9 +444,9 @@ braid_status braid_rank_link_connect(braid_communicator *communicator, const str
     if (!status)
         *link = connecting->link;
     if (!left)
-        free(connecting);
+        braid_free(connecting);
     if (status) {
-        free(link);
+        braid_free(link);
         return status;
     }
     braid_device_hold(device, &device->num_links, 1);
@@ -480,7 +482,7 @@ void braid_rank_link_close(struct rank_link *link)
     if (link->aborting)
         return; // its thread may still be there
     (void)link->api->destroy(link->handle);
-    free(link);
+    braid_free(link);
 }
 
 bool braid_rank_link_has_failed(const struct rank_link *link, char *why, size_t size)

@@ -3,8 +3,9 @@
 #include "ranks/rank_plan.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/host_memory.h"
 
 #define RANK_PLAN_MAGIC 0x62726434u // and version
 
@@ -72,7 +73,7 @@ static bool receive_bytes(braid_ranks *ranks, struct exchange *exchange)
         bool ended = false;
         if (!check_size(ranks, i, exchange->sizes[i]))
             return false;
-        exchange->received[i] = malloc(exchange->sizes[i]);
+        exchange->received[i] = braid_allocate(exchange->sizes[i]);
         if (!exchange->received[i]) {
             braid_rank_fail(ranks, "out of host memory for what other ranks plan", true);
             return false;
@@ -108,7 +109,7 @@ static void make_exchange(braid_ranks *ranks, struct rank_call *call)
         exchange->judge((const void *const *)exchange->received, exchange->sizes, ranks->num,
                         exchange->verdict);
         for (uint32_t i = 1; i < ranks->num; i++)
-            free(exchange->received[i]);
+            braid_free(exchange->received[i]);
     }
     (void)tell_verdict(ranks, exchange);
 }
@@ -134,10 +135,10 @@ braid_status braid_rank_exchange(braid_ranks *ranks, const void *bytes, uint64_t
         if (status == BRAID_DEVICE_ERROR)
             return status; // see above
     }
-    free(exchange);
-    free(verdict);
-    free(sizes);
-    free(received);
+    braid_free(exchange);
+    braid_free(verdict);
+    braid_free(sizes);
+    braid_free(received);
     return status;
 }
 

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/append.h"
 #include "base/array.h"
+#include "base/host_memory.h"
 #include "ranks/ranks.h"
 
 // ---- frames on devices ----
@@ -131,7 +131,7 @@ static bool remember(braid_ranks *ranks, uint32_t request, struct rank_waiting w
 {
     if (request >= ranks->num_waiting) {
         uint32_t num = request < 32 ? 64 : 2 * request;
-        struct rank_waiting *more = realloc(ranks->waiting, num * sizeof(*more));
+        struct rank_waiting *more = braid_reallocate(ranks->waiting, num * sizeof(*more));
         if (!more)
             return false;
         memset(more + ranks->num_waiting, 0, (num - ranks->num_waiting) * sizeof(*more));

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/host_memory.h"
 #include "base/library.h"
 
 // ---- finding the library that is the engine over MPI ----
@@ -159,18 +160,18 @@ static void free_ranks(braid_ranks *ranks)
         braid_communicator *communicator = ranks->communicators;
         braid_rank_link_close(communicator->link);
         ranks->communicators = communicator->next;
-        free(communicator->members);
-        free(communicator);
+        braid_free(communicator->members);
+        braid_free(communicator);
     }
     pthread_mutex_destroy(&ranks->lock);
     pthread_cond_destroy(&ranks->changed);
     pthread_cond_destroy(&ranks->done);
-    free(ranks->waiting);
-    free(ranks->answers);
+    braid_free(ranks->waiting);
+    braid_free(ranks->answers);
     if (ranks->failed)
         return;
-    free(ranks->told);
-    free(ranks);
+    braid_free(ranks->told);
+    braid_free(ranks);
 }
 
 static braid_status start(braid_ranks *ranks)
@@ -332,11 +333,11 @@ braid_status braid_communicator_create(braid_ranks *ranks, const char *name, uin
     if (!*name || color > INT32_MAX)
         return braid_error_invalid("braid_communicator_create: %s",
                                    *name ? "a color over 2^31 - 1" : "a communicator needs a name");
-    braid_communicator *communicator = calloc(1, sizeof(*communicator));
+    braid_communicator *communicator = braid_allocate_zeroed(1, sizeof(*communicator));
     uint32_t *members = braid_allocate_zeroed(ranks->num, sizeof(*members));
     if (!communicator || !members) {
-        free(communicator);
-        free(members);
+        braid_free(communicator);
+        braid_free(members);
         return braid_error_no_memory("a communicator");
     }
     communicator->ranks = ranks;
@@ -348,8 +349,8 @@ braid_status braid_communicator_create(braid_ranks *ranks, const char *name, uin
                               .arguments = &split };
     braid_status status = braid_rank_call(ranks, &call);
     if (status) {
-        free(members);
-        free(communicator);
+        braid_free(members);
+        braid_free(communicator);
         return status;
     }
     *out_communicator = communicator;

@@ -3,6 +3,7 @@
 // program's edges and data flow, a resource or hint, or the plan alone.
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "plan/plan_early.h"
 #include "plan/plan_limit.h"
 #include "plan/plan_text.h"
@@ -131,8 +132,8 @@ struct lane_path {
 static bool init_path(struct lane_path *path)
 {
     const braid_schedule_info *info = &path->schedule->info;
-    path->lane_hop = malloc(((size_t)info->num_lanes + 1) * sizeof(uint32_t));
-    path->position_hop = malloc(((size_t)info->num_records + 1) * sizeof(uint32_t));
+    path->lane_hop = braid_allocate(((size_t)info->num_lanes + 1) * sizeof(uint32_t));
+    path->position_hop = braid_allocate(((size_t)info->num_records + 1) * sizeof(uint32_t));
     if (!path->lane_hop || !path->position_hop)
         return false;
     for (uint32_t i = 0; i < info->num_lanes; i++)
@@ -221,8 +222,8 @@ static bool explain_lanes(struct plan_text *text, const struct braid_schedule *s
         plan_text_add(text, "ordered by the plan alone, through");
         add_hops(text, &path, hop);
     }
-    free(path.lane_hop);
-    free(path.position_hop);
+    braid_free(path.lane_hop);
+    braid_free(path.position_hop);
     braid_array_finish(&path.hops);
     return done;
 }
@@ -534,8 +535,8 @@ static braid_status explain_nodes(struct plan_text *text, const struct braid_sch
 {
     struct path path = { .plan = schedule->graph };
     size_t num = (size_t)path.plan->num_nodes + 1;
-    path.edge_after = malloc(num * sizeof(uint32_t));
-    path.node_after = malloc(num * sizeof(uint32_t));
+    path.edge_after = braid_allocate(num * sizeof(uint32_t));
+    path.node_after = braid_allocate(num * sizeof(uint32_t));
     bool done = path.edge_after && path.node_after;
     bool found = false;
     for (int forced = 0; done && !found && forced < 2; forced++) {
@@ -547,8 +548,8 @@ static braid_status explain_nodes(struct plan_text *text, const struct braid_sch
         say_path(text, &path, first, second);
     else if (done)
         done = say_plan(text, schedule, &path, first, second);
-    free(path.edge_after);
-    free(path.node_after);
+    braid_free(path.edge_after);
+    braid_free(path.node_after);
     braid_array_finish(&path.queue);
     return done ? BRAID_OK : braid_error_no_memory("an explanation");
 }

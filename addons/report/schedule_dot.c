@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "plan/schedule.h"
 #include "report/dot.h"
 
@@ -384,9 +385,9 @@ braid_status braid_schedule_dot_write(const braid_schedule *schedule, FILE *file
     } else {
         status = braid_error_no_memory("the drawing of a schedule");
     }
-    free(drawing.lane_reason);
-    free(drawing.lane_before);
-    free(drawing.is_critical);
-    free(drawing.critical_next);
+    braid_free(drawing.lane_reason);
+    braid_free(drawing.lane_before);
+    braid_free(drawing.is_critical);
+    braid_free(drawing.critical_next);
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/text.h"
 #include "report/dot.h"
 
@@ -89,7 +90,7 @@ static bool find_waits(struct timeline *timeline)
             timeline->waits[--num] =
                 (struct timeline_wait){ step->node, next_run[step->lane], step->position };
     }
-    free(next_run);
+    braid_free(next_run);
     return true;
 }
 

@@ -5,6 +5,7 @@
 // Viewers drop a slice that ends behind the one it began in. Frames in flight overlap so, and nodes
 // that start early: each slice goes to the first row of its track whose last slice has ended.
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/text.h"

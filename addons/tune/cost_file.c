@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/whole_file.h"
 #include "device/device.h"
 #include "graph/regions.h"
@@ -64,7 +65,7 @@ static size_t list_length(const braid_graph *graph, enum list list)
 static void finish_lists(struct lists *lists)
 {
     for (int i = 0; i < NUM_LISTS; i++)
-        free(lists->numbers[i]);
+        braid_free(lists->numbers[i]);
 }
 
 // As the graph has them.

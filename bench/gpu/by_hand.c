@@ -5,6 +5,7 @@
 
 #include "backends/cuda/cuda_layouts.h"
 #include "backends/gpu/gpu_backend.h"
+#include "base/host_memory.h"
 #include "device/backend.h"
 #include "gpu/bench.h"
 
@@ -33,7 +34,7 @@ gpu_function load_kernel(const struct driver *driver, const braid_kernel *kernel
     must_call(driver->api->module_load(module, compiled.image), "cuModuleLoadData");
     must_call(driver->api->module_function(&function, *module, kernel->name),
               "cuModuleGetFunction");
-    free(compiled.image);
+    braid_free(compiled.image);
     return function;
 }
 

@@ -7,6 +7,7 @@
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "base/host_memory.h"
 #include "gpu/stamped.h"
 
 enum { MOST_STAMPS = 32 };
@@ -20,7 +21,7 @@ static char *replace(char *text, const struct text_edit *edit)
         fprintf(stderr, "'%s' is not in: %s\n", edit->from, text);
         exit(1);
     }
-    char *made = calloc(strlen(text) + num * to + 1, 1), *out = made;
+    char *made = braid_allocate(strlen(text) + num * to + 1), *out = made;
     if (!made)
         abort();
     const char *at = text, *next;
@@ -31,7 +32,7 @@ static char *replace(char *text, const struct text_edit *edit)
         out += to;
     }
     memcpy(out, at, strlen(at) + 1);
-    free(text);
+    braid_free(text);
     return made;
 }
 
@@ -55,11 +56,11 @@ static char *make_text(const struct gpu_backend *gpu, const struct variant *vari
     text = compiled.image;
     if (variant->code->is_timed) {
         changed = checked(braid_gpu_ptx_with_stamps(text, &reason), &reason);
-        free(text);
+        braid_free(text);
         text = changed;
     }
     changed = checked(braid_gpu_ptx_with_early_start(text, &reason), &reason);
-    free(text);
+    braid_free(text);
     for (const struct text_edit *edit = variant->code->edits; edit->from; edit++)
         changed = replace(changed, edit);
     return changed;
@@ -70,7 +71,7 @@ void stamped_load(const struct driver *driver, struct variant *variant)
     const struct gpu_api *api = driver->api;
     char *text = make_text(gpu_from(driver->backend), variant);
     variant->result = api->module_load(&variant->module, text);
-    free(text);
+    braid_free(text);
     if (!variant->result)
         must_call(api->module_function(&variant->function, variant->module, bench_spin.name),
                   "cuModuleGetFunction");

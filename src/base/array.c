@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/host_memory.h"
+
 // Grows by half: large graphs must not hold twice the bytes that they need.
 bool braid_array_reserve(struct array *array, size_t extra, size_t item_bytes)
 {
@@ -20,7 +22,7 @@ bool braid_array_reserve(struct array *array, size_t extra, size_t item_bytes)
         capacity = 8;
     if (capacity < needed)
         capacity = needed;
-    void *items = realloc(array->items, capacity * item_bytes);
+    void *items = braid_reallocate(array->items, capacity * item_bytes);
     if (!items)
         return false;
     array->items = items;
@@ -47,19 +49,6 @@ bool braid_array_put(struct array *array, const void *item, size_t item_bytes)
 
 void braid_array_finish(struct array *array)
 {
-    free(array->items);
+    braid_free(array->items);
     *array = (struct array){ 0 };
-}
-
-void *braid_allocate_zeroed(size_t num, size_t bytes)
-{
-    return calloc(num ? num : 1, bytes ? bytes : 1);
-}
-
-void *braid_allocate_pages(size_t bytes)
-{
-    enum { PAGE = 4096 };
-    bytes = (bytes + PAGE - 1) / PAGE * PAGE;
-    void *pages = aligned_alloc(PAGE, bytes);
-    return pages ? memset(pages, 0, bytes) : NULL;
 }

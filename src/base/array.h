@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "base/host_memory.h"
 
@@ -26,12 +25,5 @@ void *braid_array_append(struct array *array, size_t num, size_t item_bytes);
 bool braid_array_put(struct array *array, const void *item, size_t item_bytes);
 
 void braid_array_finish(struct array *array);
-
-// num * bytes of zeroed memory, overflow checked; a request for nothing still returns a pointer.
-void *braid_allocate_zeroed(size_t num, size_t bytes);
-
-// Zeroed memory in pages of its own, for locks where threads sleep: an audit closes the pages of
-// the program's buffers. free frees it.
-void *braid_allocate_pages(size_t bytes);
 
 #endif

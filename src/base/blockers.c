@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <semaphore.h>
-#include <stdlib.h>
 
 #include "base/array.h"
+#include "base/host_memory.h"
 #include "base/own_threads.h"
 
 struct blocker {
@@ -51,7 +51,7 @@ static struct blocker *create_blocker(struct blockers *blockers)
     sem_init(&blocker->wake, 0, 0);
     if (braid_own_thread_start(&blocker->thread, "braid-block", thread_main, blocker)) {
         sem_destroy(&blocker->wake);
-        free(blocker);
+        braid_free(blocker);
         return NULL;
     }
     pthread_mutex_lock(&blockers->lock);
@@ -101,7 +101,7 @@ void braid_blockers_finish(struct blockers *blockers)
         sem_post(&blocker->wake);
         braid_own_thread_join(&blocker->thread);
         sem_destroy(&blocker->wake);
-        free(blocker);
+        braid_free(blocker);
     }
     blockers->idle = NULL;
     pthread_mutex_destroy(&blockers->lock);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/host_memory.h"
 #include "base/whole_file.h"
 
 enum { OWNER_MAY = 0600 };
@@ -28,18 +29,17 @@ struct file_head {
 
 static char *join(const char *folder, const char *name)
 {
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+    return braid_print_text("%s/%s", folder, name);
 }
 
 // A name that is relative stands for the same folder after the program has changed its own.
 static char *make_absolute(const char *folder)
 {
     if (folder[0] == '/')
-        return strdup(folder);
+        return braid_copy_text(folder);
     char *here = getcwd(NULL, 0);
     char *path = here ? join(here, folder) : NULL;
-    free(here);
+    free(here); // getcwd has allocated it
     return path;
 }
 
@@ -71,11 +71,11 @@ char *braid_disk_cache_folder(const char *wish)
 struct disk_cache *braid_disk_cache_open(const char *wish)
 {
     char *folder = braid_disk_cache_folder(wish);
-    struct disk_cache *cache = folder ? calloc(1, sizeof(*cache)) : NULL;
+    struct disk_cache *cache = folder ? braid_allocate_zeroed(1, sizeof(*cache)) : NULL;
     if (cache)
         cache->folder = folder;
     else
-        free(folder);
+        braid_free(folder);
     return cache;
 }
 
@@ -83,8 +83,8 @@ void braid_disk_cache_close(struct disk_cache *cache)
 {
     if (!cache)
         return;
-    free(cache->folder);
-    free(cache);
+    braid_free(cache->folder);
+    braid_free(cache);
 }
 
 // The path of a key's file, for the caller to free; NULL: memory ran out. Two keys of one hash
@@ -115,10 +115,10 @@ static unsigned char *load(const char *path, size_t *out_bytes)
     if (!file)
         return NULL;
     if (fstat(number, &status) == 0 && may_trust(&status) &&
-        (data = malloc((size_t)status.st_size + 1))) {
+        (data = braid_allocate((size_t)status.st_size + 1))) {
         *out_bytes = (size_t)status.st_size;
         if (fread(data, 1, *out_bytes, file) != *out_bytes) {
-            free(data);
+            braid_free(data);
             data = NULL;
         }
     }
@@ -149,10 +149,10 @@ void *braid_disk_cache_read(struct disk_cache *cache, const void *key, size_t ke
     char *path = cache ? find_path(cache, key, key_bytes) : NULL;
     size_t bytes = 0;
     unsigned char *data = path ? load(path, &bytes) : NULL;
-    free(path);
+    braid_free(path);
     if (data && take_content(data, bytes, key, key_bytes, out_bytes))
         return data;
-    free(data);
+    braid_free(data);
     return NULL;
 }
 
@@ -198,5 +198,5 @@ void braid_disk_cache_write(struct disk_cache *cache, const void *key, size_t ke
     const struct file_head head = { MARK, hash_bytes(content, bytes), key_bytes, bytes };
     if (cache && !(path && save(path, &head, key, content)))
         tell(cache, path ? errno : ENOMEM);
-    free(path);
+    braid_free(path);
 }

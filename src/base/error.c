@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error_details.h"
@@ -219,7 +218,7 @@ static bool has_key;                 // constant after once
 
 static void make_key(void)
 {
-    has_key = pthread_key_create(&thread_details, free) == 0;
+    has_key = pthread_key_create(&thread_details, braid_free) == 0;
 }
 
 // A thread that ends later would call a function that is not loaded any more.
@@ -227,7 +226,7 @@ __attribute__((destructor)) static void forget_key(void)
 {
     if (!has_key)
         return;
-    free(pthread_getspecific(thread_details));
+    braid_free(pthread_getspecific(thread_details));
     pthread_key_delete(thread_details);
     has_key = false;
 }
@@ -238,7 +237,7 @@ void braid_error_set_details(const char *end, const char *text)
     size_t num = found ? (size_t)(found - message) : strlen(message), bytes = strlen(text) + 1;
     PLAIN_MEMORY; // the thread keeps it, whatever device it was about
     pthread_once(&once, make_key);
-    struct details *details = has_key ? malloc(sizeof(*details) + num + 1 + bytes) : NULL;
+    struct details *details = has_key ? braid_allocate(sizeof(*details) + num + 1 + bytes) : NULL;
     if (!details)
         return;
     memcpy(details->key, message, num);
@@ -247,9 +246,9 @@ void braid_error_set_details(const char *end, const char *text)
     memcpy(details->text, text, bytes);
     struct details *before = pthread_getspecific(thread_details);
     if (pthread_setspecific(thread_details, details) == 0)
-        free(before);
+        braid_free(before);
     else
-        free(details);
+        braid_free(details);
 }
 
 const char *braid_error_get_details(void)

@@ -80,6 +80,19 @@ void *braid_allocate(size_t bytes)
     return make_block(block.allocator ? ask(block) : malloc(block.bytes), block);
 }
 
+void *braid_allocate_zeroed(size_t num, size_t bytes)
+{
+    size_t all = 0;
+    bool is_too_large = __builtin_mul_overflow(num, bytes, &all) || all > MOST_BYTES;
+    struct block block = describe(all + LEAST_ALIGNMENT, LEAST_ALIGNMENT, LEAST_ALIGNMENT);
+    if (is_too_large)
+        return make_block(NULL, block);
+    if (!block.allocator)
+        return make_block(calloc(1, block.bytes), block);
+    void *memory = make_block(ask(block), block);
+    return memory ? memset(memory, 0, all) : NULL;
+}
+
 // aligned_alloc takes multiples of the alignment only.
 static inline void *allocate_at(size_t alignment, size_t offset, size_t bytes)
 {
@@ -94,6 +107,13 @@ void *braid_allocate_aligned(size_t alignment, size_t bytes)
 {
     alignment = alignment < LEAST_ALIGNMENT ? LEAST_ALIGNMENT : alignment;
     return allocate_at(alignment, alignment, bytes);
+}
+
+void *braid_allocate_pages(size_t bytes)
+{
+    bytes = (bytes + PAGE - 1) / PAGE * PAGE;
+    void *pages = allocate_at(PAGE, PAGE, bytes);
+    return pages ? memset(pages, 0, bytes) : NULL;
 }
 
 // The block begins a little behind that of the first big page, which would be wasted otherwise.

@@ -18,7 +18,12 @@
 // Each returns NULL when memory runs out, with errno ENOMEM. A request for nothing still returns a
 // pointer. A block is aligned for any type.
 void *braid_allocate(size_t bytes) __attribute__((alloc_size(1)));
+void *braid_allocate_zeroed(size_t num, size_t bytes) __attribute__((alloc_size(1, 2)));
 void *braid_allocate_aligned(size_t alignment, size_t bytes) __attribute__((alloc_size(2)));
+
+// Zeroed memory in pages of its own, for locks where threads sleep: an audit closes the pages of
+// the program's buffers.
+void *braid_allocate_pages(size_t bytes);
 
 // Memory that is read in no order: large blocks ask for big pages. Uninitialised.
 void *braid_allocate_big(size_t bytes);

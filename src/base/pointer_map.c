@@ -2,7 +2,7 @@
 // A hash table from addresses to numbers.
 #include "base/pointer_map.h"
 
-#include <stdlib.h>
+#include "base/host_memory.h"
 
 // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): things are aligned, so the low
 // bits of their addresses say nothing.
@@ -25,14 +25,14 @@ bool braid_pointer_map_reserve(struct pointer_map *map)
     if (2 * (map->num_used + 1) <= map->num_slots)
         return true;
     size_t num_slots = map->num_slots ? 2 * map->num_slots : 16;
-    struct pointer_slot *slots = calloc(num_slots, sizeof(*slots));
+    struct pointer_slot *slots = braid_allocate_zeroed(num_slots, sizeof(*slots));
     if (!slots)
         return false;
     for (size_t i = 0; i < map->num_slots; i++) {
         if (map->slots[i].key)
             *probe(slots, num_slots, map->slots[i].key) = map->slots[i];
     }
-    free(map->slots);
+    braid_free(map->slots);
     map->slots = slots;
     map->num_slots = num_slots;
     return true;
@@ -76,6 +76,6 @@ uint32_t braid_pointer_map_take(struct pointer_map *map, const void *key)
 
 void braid_pointer_map_finish(struct pointer_map *map)
 {
-    free(map->slots);
+    braid_free(map->slots);
     *map = (struct pointer_map){ 0 };
 }

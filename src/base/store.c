@@ -3,7 +3,8 @@
 #include "base/store.h"
 
 #include <stdint.h>
-#include <stdlib.h>
+
+#include "base/host_memory.h"
 
 struct store_piece {
     struct store_piece *before;
@@ -15,7 +16,7 @@ void *braid_store_take(struct store *store, size_t num, size_t bytes)
     const size_t most = SIZE_MAX - sizeof(struct store_piece);
     struct store_piece *piece = NULL;
     if (bytes == 0 || num <= most / bytes)
-        piece = calloc(1, sizeof(*piece) + num * bytes);
+        piece = braid_allocate_zeroed(1, sizeof(*piece) + num * bytes);
     store->failed = store->failed || !piece;
     if (!piece)
         return NULL;
@@ -28,7 +29,7 @@ void braid_store_finish(struct store *store)
 {
     while (store->last) {
         struct store_piece *before = store->last->before;
-        free(store->last);
+        braid_free(store->last);
         store->last = before;
     }
 }

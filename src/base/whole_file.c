@@ -5,10 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/host_memory.h"
 
 enum { ALL_MAY = 0666 }; // less the umask, as fopen does
 
@@ -19,11 +20,10 @@ static int create_beside(struct whole_file *file, mode_t mode)
     static atomic_uint next;
     int number = -1;
     do {
-        free(file->unfinished);
-        if (asprintf(&file->unfinished, "%s.%ld-%u", file->target, (long)getpid(),
-                     atomic_fetch_add(&next, 1)) < 0)
-            file->unfinished = NULL; // and errno is ENOMEM
-        else
+        braid_free(file->unfinished);
+        file->unfinished =
+            braid_print_text("%s.%ld-%u", file->target, (long)getpid(), atomic_fetch_add(&next, 1));
+        if (file->unfinished) // otherwise errno is ENOMEM
             number = open(file->unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     } while (number < 0 && errno == EEXIST);
     return number;
@@ -32,15 +32,15 @@ static int create_beside(struct whole_file *file, mode_t mode)
 static bool forget(struct whole_file *file)
 {
     int reason = errno;
-    free(file->unfinished);
-    free(file->target);
+    braid_free(file->unfinished);
+    braid_free(file->target);
     errno = reason;
     return false;
 }
 
 bool braid_whole_file_beside(const char *path, unsigned mode, struct whole_file *out_file)
 {
-    struct whole_file file = { .target = strdup(path) };
+    struct whole_file file = { .target = braid_copy_text(path) };
     int number = file.target ? create_beside(&file, mode) : -1;
     file.stream = number < 0 ? NULL : fdopen(number, "w");
     if (!file.stream && number >= 0) {

@@ -5,10 +5,10 @@
 // So no object outlives its device, and only the device's own handle can be used after it. Of the
 // devices closed last the shell stays, so that such a call is refused and reads no freed memory.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 #include "base/text.h"
 #include "device/device.h"
@@ -62,7 +62,7 @@ static void remember(braid_device *device)
     remembered[next_remembered] = device;
     next_remembered = (next_remembered + 1) % NUM_REMEMBERED;
     pthread_mutex_unlock(&remembered_lock);
-    free(oldest);
+    braid_free(oldest);
 }
 
 braid_status braid_device_check_open(const char *function, const braid_device *device)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/sized.h"
 #include "base/text.h"
 
@@ -293,12 +294,12 @@ void braid_device_empty_pools(braid_device *device)
     while (device->streams.idle.num) {
         braid_stream *stream = braid_pool_take(&device->streams);
         device->backend->ops->stream_destroy(device->backend, stream->backend);
-        free(stream);
+        braid_free(stream);
     }
     while (device->events.idle.num) {
         braid_event *event = braid_pool_take(&device->events);
         device->backend->ops->event_destroy(device->backend, event->backend);
-        free(event);
+        braid_free(event);
     }
     braid_array_finish(&device->streams.idle);
     braid_array_finish(&device->events.idle);

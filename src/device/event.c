@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events: public ones, and those leased to execs.
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 #include "base/sized.h"
 #include "device/device.h"
@@ -9,7 +10,7 @@
 static braid_status make_event(braid_device *device, struct backend_event *backend,
                                braid_event **out_event)
 {
-    braid_event *event = malloc(sizeof(*event));
+    braid_event *event = braid_allocate(sizeof(*event));
     if (!event) {
         device->backend->ops->event_destroy(device->backend, backend);
         return braid_error_no_memory("an event");
@@ -52,7 +53,7 @@ void braid_event_destroy(braid_event *event)
         return;
     braid_device *device = event->device;
     device->backend->ops->event_destroy(device->backend, event->backend);
-    free(event);
+    braid_free(event);
     braid_device_count(device, &device->events, false, -1);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "device/places.h"
 
 static braid_status check_member(braid_device *const *members, size_t index)
@@ -70,7 +71,7 @@ static braid_status find_links(struct device_group *group)
 {
     uint32_t num = group->places.num;
     braid_status status = BRAID_OK;
-    group->links = calloc((size_t)num * num, sizeof(*group->links));
+    group->links = braid_allocate_zeroed((size_t)num * num, sizeof(*group->links));
     if (!group->links)
         return braid_error_no_memory("a group of devices");
     for (uint32_t from = 0; from < num; from++) {
@@ -152,8 +153,8 @@ void braid_device_group_free(struct device_group *group)
     members.group = NULL;
     if (group->places.group)
         braid_places_hold(&members, offsetof(braid_device, num_groups), -1);
-    free(group->links);
-    free(group);
+    braid_free(group->links);
+    braid_free(group);
 }
 
 // On success the device owns the group.
@@ -179,7 +180,7 @@ braid_status braid_device_open_group(braid_device *const *members, size_t num_me
     if (status)
         return status;
     DEVICE_MEMORY(members[0]);
-    struct device_group *group = calloc(1, sizeof(*group));
+    struct device_group *group = braid_allocate_zeroed(1, sizeof(*group));
     if (!group)
         return braid_error_no_memory("a group of devices");
     group->places.num = (uint32_t)num_members;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: public ones, and those leased to execs.
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 #include "base/sized.h"
 #include "device/device.h"
@@ -39,7 +40,7 @@ static _Atomic uint64_t num_streams; // ever made
 static braid_status make_stream(braid_device *device, struct backend_stream *backend,
                                 braid_stream **out_stream)
 {
-    braid_stream *stream = malloc(sizeof(*stream));
+    braid_stream *stream = braid_allocate(sizeof(*stream));
     if (!stream) {
         device->backend->ops->stream_destroy(device->backend, backend);
         return braid_error_no_memory("a stream");
@@ -104,7 +105,7 @@ void braid_stream_destroy(braid_stream *stream)
     braid_device *device = stream->device;
     bool wrapped = stream->backend->wrapped;
     device->backend->ops->stream_destroy(device->backend, stream->backend);
-    free(stream);
+    braid_free(stream);
     braid_device_count(device, &device->streams, wrapped, -1);
 }
 

@@ -5,11 +5,11 @@
 // for one slot, the first runs that has not ended (exec_ended.c).
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/error_details.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
 #include "exec/exec_memory.h"
@@ -284,7 +284,7 @@ static void finish(struct exec_part *part, braid_exec *exec)
     struct black_box *box = (struct black_box *)part;
     struct backend *backend = exec->device->backend;
     backend->ops->release(backend, BRAID_MEMORY_HOST, box->notes);
-    free(box);
+    braid_free(box);
 }
 
 static const struct exec_part_ops ops = {
@@ -313,7 +313,7 @@ braid_status braid_exec_add_black_box(braid_exec *exec, const braid_graph *graph
                            "braid_exec_create: kernels on %s write either times (profile) or that "
                            "they run (black_box)",
                            exec->device->label);
-    struct black_box *box = calloc(1, sizeof(*box));
+    struct black_box *box = braid_allocate_zeroed(1, sizeof(*box));
     if (!box)
         return braid_error_no_memory("a black box");
     box->part.ops = &ops;

@@ -5,12 +5,12 @@
 // the next deadline. While it knows of none, the next launch wakes it. A launch does no more.
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/blockers.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 #include "exec/exec.h"
 #include "exec/exec_parts.h"
@@ -148,7 +148,7 @@ static void finish(struct exec_part *part, braid_exec *exec)
     (void)exec;
     pthread_mutex_destroy(&deadline->lock);
     pthread_cond_destroy(&deadline->wake);
-    free(deadline);
+    braid_free(deadline);
 }
 
 static const struct exec_part_ops ops = {

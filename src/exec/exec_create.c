@@ -3,10 +3,10 @@
 // apart.
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 #include "base/node_text.h"
 #include "base/sized.h"
@@ -118,7 +118,7 @@ static braid_status exec_choose_early(braid_exec *exec, const braid_graph *graph
     if (!status && fetches)
         status = braid_plan_choose_prefetch(exec->schedule, graph, nodes);
     exec->tasks.prefetches = exec->schedule->prefetches;
-    free(nodes);
+    braid_free(nodes);
     return status;
 }
 
@@ -237,7 +237,7 @@ static void finish(struct exec_part *part, braid_exec *exec)
         if (probes->events[i])
             braid_device_return_event(exec->places.devices[i], probes->events[i]);
     }
-    free(probes);
+    braid_free(probes);
 }
 
 static const struct exec_part_ops ops = { .wait = wait, .finish = finish };
@@ -247,7 +247,7 @@ static braid_status exec_add_probes(braid_exec *exec)
 {
     if (!exec->placed)
         return BRAID_OK;
-    struct exec_probes *probes = calloc(1, sizeof(*probes));
+    struct exec_probes *probes = braid_allocate_zeroed(1, sizeof(*probes));
     if (!probes)
         return braid_error_no_memory("an exec");
     probes->part.ops = &ops;
@@ -472,7 +472,7 @@ static void exec_free(braid_exec *exec)
     braid_graph_destroy(exec->captured);
     braid_culled_finish(&exec->culled);
     braid_store_finish(&exec->store);
-    free(exec);
+    braid_free(exec);
 }
 
 static braid_status copy_words(braid_exec *exec, const braid_graph *graph)

@@ -2,10 +2,10 @@
 // The part that tells the program when a frame has ended.
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 #include "exec/exec.h"
 
@@ -80,7 +80,7 @@ static void finish(struct exec_part *part, braid_exec *exec)
     while (atomic_load_explicit(&end->num_told, memory_order_acquire) <
            atomic_load(&end->num_begun))
         nanosleep(&pause, NULL);
-    free(end);
+    braid_free(end);
 }
 
 static const struct exec_part_ops ops = {
@@ -94,7 +94,7 @@ braid_status braid_exec_add_end(braid_exec *exec, const braid_exec_options *opti
 {
     if (!options->on_frame_end)
         return BRAID_OK;
-    struct exec_end *end = calloc(1, sizeof(*end));
+    struct exec_end *end = braid_allocate_zeroed(1, sizeof(*end));
     if (!end)
         return braid_error_no_memory("an exec");
     *end = (struct exec_end){ .part.ops = &ops,

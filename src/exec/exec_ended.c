@@ -9,10 +9,10 @@
 // Who asks takes no lock: launches may be stuck. The number of a mark is written behind all else of
 // it, and is read before.
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "exec/exec.h"
 #include "exec/exec_parts.h"
 
@@ -136,7 +136,7 @@ static void finish(struct exec_part *part, braid_exec *exec)
         if (ended->marks[i].event)
             braid_device_return_event(exec->device, ended->marks[i].event);
     }
-    free(ended);
+    braid_free(ended);
 }
 
 static const struct exec_part_ops ops = {
@@ -148,7 +148,7 @@ static const struct exec_part_ops ops = {
 
 braid_status braid_exec_add_ended(braid_exec *exec)
 {
-    struct exec_ended *ended = calloc(1, sizeof(*ended));
+    struct exec_ended *ended = braid_allocate_zeroed(1, sizeof(*ended));
     braid_status status = BRAID_OK;
     if (!ended)
         return braid_error_no_memory("the marks behind frames");

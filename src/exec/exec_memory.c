@@ -2,10 +2,9 @@
 // The memory that an exec has of its device.
 #include "exec/exec_memory.h"
 
-#include <stdlib.h>
-
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 #include "graph/add.h"
 #include "verify/verify_program.h"
@@ -82,7 +81,7 @@ static void free_arenas(const braid_exec *exec, struct exec_arena *arenas)
     uint32_t num = exec_num_places(exec);
     for (uint32_t i = 0; arenas && i < exec->frames.num * num; i++)
         braid_exec_free_arena(exec->places.devices[i % num], &arenas[i]);
-    free(arenas);
+    braid_free(arenas);
 }
 
 static braid_status make_arenas(const braid_exec *exec, const struct memory_plan *plan,

@@ -3,8 +3,11 @@
 // parameters.
 #include "exec/exec_params.h"
 
+#include <stdlib.h>
+
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "verify/verify_program.h"
 
 braid_status braid_exec_values_create(uint32_t num_tasks, struct store *store,
@@ -134,7 +137,7 @@ static bool copy_uses(const braid_graph *graph, const struct tasks *tasks,
     }
     for (uint32_t i = 0; i < params->num; i++)
         params->first_use[i + 1] += params->first_use[i];
-    free(sorted);
+    braid_free(sorted);
     return sorted != NULL;
 }
 
@@ -194,7 +197,7 @@ braid_status braid_exec_params_verify(const struct exec_params *params, const br
         }
     }
     braid_status status = braid_verify_params(graph, tasks, frames, num_frames, bindings, num);
-    free(bindings);
+    braid_free(bindings);
     return status;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "exec/exec.h"
 
 // A node without work has the times of the last operation before it on its lane that has some.
@@ -75,7 +76,7 @@ static void finish(struct exec_part *part, braid_exec *exec)
     braid_store_finish(&times->told.store);
     braid_profile_finish(&times->profile);
     braid_store_finish(&times->store);
-    free(times);
+    braid_free(times);
 }
 
 static braid_status before_launch(struct exec_part *part, braid_exec *exec,
@@ -133,7 +134,7 @@ braid_status braid_exec_add_times(braid_exec *exec, uint32_t num_frames)
 {
     if (!num_frames)
         return BRAID_OK;
-    struct exec_times *times = calloc(1, sizeof(*times));
+    struct exec_times *times = braid_allocate_zeroed(1, sizeof(*times));
     if (!times)
         return braid_error_no_memory("the times of frames");
     *times = (struct exec_times){ .part.ops = &ops, .room = num_frames };

@@ -2,10 +2,10 @@
 // The part that tells of traps, once their frames have ended.
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
 
@@ -35,7 +35,7 @@ static void finish(struct exec_part *part, braid_exec *exec)
     struct exec_traps *traps = (struct exec_traps *)part;
     struct backend *backend = exec->device->backend;
     backend->ops->release(backend, BRAID_MEMORY_HOST, traps->traps);
-    free(traps);
+    braid_free(traps);
 }
 
 static const struct exec_part_ops ops = { .finish = finish };
@@ -47,7 +47,7 @@ braid_status braid_exec_add_traps(braid_exec *exec)
     void *memory = NULL;
     if (!bytes)
         return BRAID_OK;
-    struct exec_traps *traps = calloc(1, sizeof(*traps));
+    struct exec_traps *traps = braid_allocate_zeroed(1, sizeof(*traps));
     if (!traps)
         return braid_error_no_memory("the traps of an exec");
     traps->part.ops = &ops;

@@ -24,6 +24,11 @@
     X(error_null)                                                                                  \
     X(error_begin_attempt)                                                                         \
     X(error_end_attempt)                                                                           \
+    X(allocate)                                                                                    \
+    X(allocate_zeroed)                                                                             \
+    X(allocate_pages)                                                                              \
+    X(reallocate)                                                                                  \
+    X(free)                                                                                        \
     X(own_thread_start)                                                                            \
     X(own_thread_join)                                                                             \
     X(own_threads_count_change)                                                                    \

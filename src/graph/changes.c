@@ -2,10 +2,9 @@
 // Parameters: values that many nodes use, where they go, and the changes of each node.
 #include "graph/changes.h"
 
-#include <stdlib.h>
-
 #include "base/append.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "base/sized.h"
 #include "graph/addresses.h"
@@ -317,8 +316,8 @@ static void sort_uses(const braid_graph *graph, struct graph_changes *changes)
 
 void braid_graph_changes_finish(struct graph_changes *changes)
 {
-    free(changes->first);
-    free(changes->uses);
+    braid_free(changes->first);
+    braid_free(changes->uses);
     *changes = (struct graph_changes){ 0 };
 }
 

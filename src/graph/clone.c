@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/code.h"
 #include "graph/graph_ranks.h"
 #include "graph/placed.h"
@@ -78,7 +79,7 @@ static bool clone_arrays(const braid_graph *from, braid_graph *to)
 // Nothing is added to a clone by the program, so which node launches a kernel first is not kept.
 braid_status braid_graph_clone(const braid_graph *graph, braid_graph **out_clone)
 {
-    braid_graph *clone = calloc(1, sizeof(*clone));
+    braid_graph *clone = braid_allocate_zeroed(1, sizeof(*clone));
     if (!clone || !clone_arrays(graph, clone) || !clone_names(graph, clone)) {
         braid_graph_destroy(clone);
         return braid_error_no_memory("a graph with places");

@@ -3,6 +3,7 @@
 #include "graph/cull.h"
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/graph.h"
 #include "graph/links.h"
 #include "graph/regions.h"
@@ -306,7 +307,7 @@ static bool walk_twice(struct walk *walk)
 
 static void reach_finish(struct reach *reach)
 {
-    free(reach->lists);
+    braid_free(reach->lists);
     braid_array_finish(&reach->needs);
     braid_array_finish(&reach->crossings);
     *reach = (struct reach){ 0 };
@@ -599,9 +600,9 @@ braid_status braid_graph_cull(const braid_graph *graph, struct culled *out_culle
     culled->graph = own;
     struct cull cull = { .from = graph, .to = own, .reach = &culled->reach };
     bool done = cull_all(&cull);
-    free(cull.needed);
-    free(cull.unmade);
-    free(cull.room);
+    braid_free(cull.needed);
+    braid_free(cull.unmade);
+    braid_free(cull.room);
     if (done)
         return BRAID_OK;
     braid_culled_finish(culled);

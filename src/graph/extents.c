@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 
 // ---- which buffer has a byte, and where the buffers end that bytes begin in ----
@@ -29,7 +30,7 @@ static bool grow(struct extents *extents, uint32_t num)
     if (num <= extents->room)
         return true;
     const uint32_t wanted = room > num ? room : num;
-    struct extent *items = realloc(extents->items, wanted * sizeof(*items));
+    struct extent *items = braid_reallocate(extents->items, wanted * sizeof(*items));
     if (!items)
         return false;
     extents->items = items;
@@ -92,7 +93,7 @@ braid_status braid_extents_create(const braid_graph *graph, struct extents *out_
 
 void braid_extents_finish(struct extents *extents)
 {
-    free(extents->items);
+    braid_free(extents->items);
     *extents = (struct extents){ 0 };
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/code.h"
 #include "graph/graph_ranks.h"
 
@@ -27,13 +28,13 @@ braid_status braid_graph_create(braid_graph **out_graph)
 {
     if (!out_graph)
         return braid_error_null("braid_graph_create", "out_graph");
-    braid_graph *graph = calloc(1, sizeof(*graph));
+    braid_graph *graph = braid_allocate_zeroed(1, sizeof(*graph));
     if (!graph)
         return braid_error_no_memory("a graph");
     graph->id = next_id();
     braid_status status = braid_graph_code ? braid_graph_code->create(&graph->code) : BRAID_OK;
     if (status)
-        free(graph);
+        braid_free(graph);
     else
         *out_graph = graph;
     return status;
@@ -70,7 +71,7 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->open);
     braid_array_finish(&graph->measured);
     braid_names_finish(&graph->names);
-    free(graph);
+    braid_free(graph);
 }
 
 size_t braid_graph_get_num_nodes(const braid_graph *graph)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel nodes: launches with their arguments' bytes.
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <braid/graph.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "base/sized.h"
 #include "graph/add.h"
@@ -178,7 +178,7 @@ static braid_status find_derived(braid_graph *graph, const char *name,
                                            .grid = code_grid_of(launch) };
     if (!status)
         status = braid_graph_code->derive(graph, &described, derived);
-    free(args);
+    braid_free(args);
     return status;
 }
 
@@ -205,7 +205,7 @@ static braid_status add_derived(struct graph_arguments *arguments, braid_graph *
 {
     const braid_access *items = derived->accesses.items;
     const size_t most = arguments->num_accesses + derived->accesses.num;
-    braid_access *all = realloc(arguments->accesses, (most + 1) * sizeof(*all));
+    braid_access *all = braid_reallocate(arguments->accesses, (most + 1) * sizeof(*all));
     if (!all)
         return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
     arguments->accesses = all;
@@ -243,8 +243,8 @@ static void append_words(braid_graph *graph, const struct derived_accesses *deri
 
 static void graph_arguments_finish(struct graph_arguments *arguments)
 {
-    free(arguments->items);
-    free(arguments->accesses);
+    braid_free(arguments->items);
+    braid_free(arguments->accesses);
 }
 
 // ---- nodes ----

@@ -5,6 +5,7 @@
 #include "graph/links.h"
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/segments.h"
 
 // ---- bundles ----
@@ -73,7 +74,7 @@ static bool make_bundles(const braid_graph *graph, struct graph_units *units)
     if (!next)
         return false;
     place_members(graph, units, next);
-    free(next);
+    braid_free(next);
     return true;
 }
 

@@ -2,8 +2,9 @@
 // Storing names. A handle is the number of a block and the offset in it, 16 bits each.
 #include "graph/names.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/host_memory.h"
 
 #define FIRST_BLOCK_BYTES 256
 #define BLOCK_BYTES 65536
@@ -13,7 +14,7 @@ void braid_names_finish(struct names *names)
 {
     char **blocks = names->blocks.items;
     for (size_t i = 0; i < names->blocks.num; i++)
-        free(blocks[i]);
+        braid_free(blocks[i]);
     braid_array_finish(&names->blocks);
     *names = (struct names){ 0 };
 }
@@ -36,7 +37,7 @@ bool braid_names_reserve(struct names *names, const char *name)
     if (names->blocks.num == MOST_BLOCKS || !braid_array_reserve(&names->blocks, 1, sizeof(char *)))
         return false;
     size_t bytes = block_bytes(names, needed);
-    char *block = malloc(bytes);
+    char *block = braid_allocate(bytes);
     if (!block)
         return false;
     *(char **)braid_array_append(&names->blocks, 1, sizeof(char *)) = block;

@@ -3,6 +3,7 @@
 #include "graph/placed.h"
 
 #include "base/error.h"
+#include "base/host_memory.h"
 
 #define MOST_NS (UINT64_MAX / 4) // planning refuses sums beyond it
 
@@ -34,8 +35,8 @@ uint64_t braid_place_cost_ns(const struct place_model *model, uint32_t place, ui
 
 void braid_place_model_finish(struct place_model *model)
 {
-    free(model->speeds);
-    free(model->links);
+    braid_free(model->speeds);
+    braid_free(model->links);
     *model = (struct place_model){ 0 };
 }
 
@@ -60,8 +61,8 @@ braid_status braid_place_model_copy(const braid_place_model *model, struct place
     size_t num = model->num_places;
     struct place_model copy = {
         .num_places = model->num_places,
-        .speeds = malloc(num * sizeof(*copy.speeds)),
-        .links = malloc(num * num * sizeof(*copy.links)),
+        .speeds = braid_allocate(num * sizeof(*copy.speeds)),
+        .links = braid_allocate(num * num * sizeof(*copy.links)),
     };
     if (!copy.speeds || !copy.links) {
         braid_place_model_finish(&copy);
@@ -89,6 +90,6 @@ void braid_placed_release(struct placed *placed)
         return;
     braid_graph_destroy(placed->graph);
     braid_place_model_finish(&placed->model);
-    free(placed->copies);
-    free(placed);
+    braid_free(placed->copies);
+    braid_free(placed);
 }

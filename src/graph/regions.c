@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/sized.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
@@ -332,9 +333,9 @@ static void sort_resources(const braid_graph *graph, const struct graph_region *
 static braid_status graph_join_accesses(braid_graph *graph, const struct graph_region *open)
 {
     size_t num = graph->accesses.num - graph_nodes(graph)[open->node].first_access + 1;
-    struct graph_access *room = malloc(3 * num * sizeof(*room));
-    uint32_t *known = calloc(4 * num, sizeof(*known));
-    struct turn *turns = malloc((graph->nodes.num - open->node) * sizeof(*turns));
+    struct graph_access *room = braid_allocate(3 * num * sizeof(*room));
+    uint32_t *known = braid_allocate_zeroed(4 * num, sizeof(*known));
+    struct turn *turns = braid_allocate((graph->nodes.num - open->node) * sizeof(*turns));
     struct list lists[3] = { 0 };
     for (size_t i = 0; room && known && i < 3; i++)
         lists[i] = (struct list){ room + i * num, 0, known, (uint32_t)num, known + (i + 1) * num };
@@ -349,9 +350,9 @@ static braid_status graph_join_accesses(braid_graph *graph, const struct graph_r
            braid_array_reserve(&graph->accesses, more, sizeof(*room));
     if (done)
         put(graph, open, &lists[0]);
-    free(room);
-    free(known);
-    free(turns);
+    braid_free(room);
+    braid_free(known);
+    braid_free(turns);
     return done ? BRAID_OK : braid_error_no_memory("the accesses of a loop or branch");
 }
 

@@ -2,7 +2,10 @@
 // Resources cut into segments, by sorting the ends of all ranges.
 #include "graph/segments.h"
 
+#include <stdlib.h>
+
 #include "base/error.h"
+#include "base/host_memory.h"
 
 // One end of a range; `buffer` first, so that the cuts of a buffer stand together.
 struct cut {
@@ -72,9 +75,9 @@ static void name_segments(const braid_graph *graph, const struct cut *cuts, size
 
 void braid_graph_segments_finish(struct graph_segments *segments)
 {
-    free(segments->first);
-    free(segments->end);
-    free(segments->offsets);
+    braid_free(segments->first);
+    braid_free(segments->end);
+    braid_free(segments->offsets);
     *segments = (struct graph_segments){ 0 };
 }
 
@@ -90,11 +93,11 @@ braid_status braid_graph_find_segments(const braid_graph *graph,
     struct cut *cuts = braid_allocate_zeroed(2 * num, sizeof(*cuts));
     if (!segments.first || !segments.end || !segments.offsets || !cuts) {
         braid_graph_segments_finish(&segments);
-        free(cuts);
+        braid_free(cuts);
         return braid_error_no_memory("the resources of a graph");
     }
     name_segments(graph, cuts, collect_cuts(graph, cuts), &segments);
-    free(cuts);
+    braid_free(cuts);
     *out_segments = segments;
     return BRAID_OK;
 }

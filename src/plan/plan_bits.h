@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
+
+#include "base/host_memory.h"
 
 // Each operation touches one word a level: four for sixteen million members.
 struct plan_bits {
@@ -26,7 +27,7 @@ static inline bool plan_bits_init(struct plan_bits *bits, uint32_t size)
         offset[bits->num_levels++] = total;
         total += num;
     } while (num > 1);
-    bits->words = calloc(total, sizeof(*bits->words));
+    bits->words = braid_allocate_zeroed(total, sizeof(*bits->words));
     for (int i = 0; bits->words && i < bits->num_levels; i++)
         bits->level[i] = bits->words + offset[i];
     return bits->words;
@@ -34,7 +35,7 @@ static inline bool plan_bits_init(struct plan_bits *bits, uint32_t size)
 
 static inline void plan_bits_finish(struct plan_bits *bits)
 {
-    free(bits->words);
+    braid_free(bits->words);
     *bits = (struct plan_bits){ 0 };
 }
 

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 // Between places; 0 where there is one.
 static uint64_t longest_wait(const struct plan_costs *costs)
@@ -303,12 +304,12 @@ braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_
 
 void braid_plan_costs_finish(struct plan_costs *costs)
 {
-    free(costs->node_ns);
-    free(costs->unknown);
-    free(costs->offset_ns);
-    free(costs->bottom_ns);
-    free(costs->unit_share);
-    free(costs->unit_blocks);
+    braid_free(costs->node_ns);
+    braid_free(costs->unknown);
+    braid_free(costs->offset_ns);
+    braid_free(costs->bottom_ns);
+    braid_free(costs->unit_share);
+    braid_free(costs->unit_blocks);
     *costs = (struct plan_costs){ 0 };
 }
 

@@ -3,10 +3,9 @@
 // cache.
 #include "plan/plan_early.h"
 
-#include <stdlib.h>
-
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/extents.h"
 #include "graph/graph.h"
 #include "graph/segments.h"
@@ -101,12 +100,13 @@ static braid_status walk_program(struct early_walk *outer, const struct program 
     uint32_t waiting = MOST_KERNELS / 2 / walk.num_lanes;
     walk.room = PLAN_EARLY_ROOM / walk.num_lanes;
     walk.most_waiting = waiting > MOST_WAITING ? MOST_WAITING : waiting ? waiting : 1;
-    struct early_lane *lanes = calloc((size_t)program->num_lanes + 1, sizeof(*lanes));
+    struct early_lane *lanes =
+        braid_allocate_zeroed((size_t)program->num_lanes + 1, sizeof(*lanes));
     if (!lanes)
         return braid_error_no_memory("the early starts of a plan");
     for (size_t i = 0; i < program->num_ops; i++)
         walk_step(&walk, &lanes[program->ops[i].lane], &program->ops[i]);
-    free(lanes);
+    braid_free(lanes);
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < program->num_bodies && !status; i++)
         status = walk_program(&walk, &program->bodies[i]);
@@ -314,7 +314,7 @@ braid_status braid_plan_choose_prefetch(braid_schedule *schedule, const braid_gr
     } else {
         status = braid_error_no_memory("the prefetches of a plan");
     }
-    free(plan.writers);
+    braid_free(plan.writers);
     braid_graph_segments_finish(&plan.segments);
     return status;
 }

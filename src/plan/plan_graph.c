@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "base/pointer_map.h"
 #include "graph/changes.h"
@@ -113,15 +114,17 @@ static bool plan_names_copy(const braid_graph *graph, struct plan_names *names)
     if (shared) {
         done = append_text(&text, common, &unused);
     } else {
-        names->of_node = calloc((size_t)graph_num_nodes(graph) + 1, sizeof(uint32_t));
+        names->of_node =
+            braid_allocate_zeroed((size_t)graph_num_nodes(graph) + 1, sizeof(uint32_t));
         done = names->of_node && copy_node_names(graph, &text, names->of_node);
     }
     if (done && graph->resources.num) {
-        names->of_resource = calloc(graph->resources.num, sizeof(uint32_t));
+        names->of_resource = braid_allocate_zeroed(graph->resources.num, sizeof(uint32_t));
         done = names->of_resource && copy_resource_names(graph, &text, names->of_resource);
     }
     if (done && graph->uses.num) {
-        names->of_change = calloc((size_t)graph_num_nodes(graph) + 1, sizeof(uint32_t));
+        names->of_change =
+            braid_allocate_zeroed((size_t)graph_num_nodes(graph) + 1, sizeof(uint32_t));
         done = names->of_change && copy_changes(graph, &text, names->of_change);
     }
     names->text = text.items;
@@ -130,10 +133,10 @@ static bool plan_names_copy(const braid_graph *graph, struct plan_names *names)
 
 static void plan_names_finish(struct plan_names *names)
 {
-    free(names->text);
-    free(names->of_node);
-    free(names->of_resource);
-    free(names->of_change);
+    braid_free(names->text);
+    braid_free(names->of_node);
+    braid_free(names->of_resource);
+    braid_free(names->of_change);
 }
 
 // ---- edges ----
@@ -443,9 +446,9 @@ static braid_status name_cycle(const struct plan_graph *plan, const uint32_t *le
     } else {
         status = braid_error_no_memory("the names of a cycle");
     }
-    free(cycle.units);
-    free(cycle.edges);
-    free(step_of);
+    braid_free(cycle.units);
+    braid_free(cycle.edges);
+    braid_free(step_of);
     return status;
 }
 
@@ -480,16 +483,16 @@ static uint32_t order_nodes(struct plan_graph *plan, uint32_t *left)
 // Fills plan->order. Errors: BRAID_CYCLE (the message names the nodes), BRAID_NO_MEMORY.
 static braid_status plan_order_create(struct plan_graph *plan)
 {
-    uint32_t *left = malloc(((size_t)plan->num_units + 1) * sizeof(*left));
-    plan->order = malloc(((size_t)plan->num_nodes + 1) * sizeof(*plan->order));
+    uint32_t *left = braid_allocate(((size_t)plan->num_units + 1) * sizeof(*left));
+    plan->order = braid_allocate(((size_t)plan->num_nodes + 1) * sizeof(*plan->order));
     if (!left || !plan->order) {
-        free(left);
+        braid_free(left);
         return braid_error_no_memory("the order of a plan");
     }
     braid_status status = BRAID_OK;
     if (order_nodes(plan, left) < plan->num_nodes)
         status = name_cycle(plan, left);
-    free(left);
+    braid_free(left);
     return status;
 }
 
@@ -687,29 +690,29 @@ void braid_plan_graph_release(struct plan_graph *plan)
     if (!plan || atomic_fetch_sub_explicit(&plan->num_users, 1, memory_order_acq_rel) > 1)
         return;
     braid_graph_units_finish(&plan->units);
-    free(plan->main_of);
-    free(plan->hint_of);
-    free(plan->hint_before);
-    free(plan->place_of);
-    free(plan->pred_first);
-    free(plan->pred_nodes);
-    free(plan->pred_reasons);
-    free(plan->succ_first);
-    free(plan->succ_nodes);
-    free(plan->order);
-    free(plan->links);
-    free(plan->accesses);
-    free(plan->access_first);
-    free(plan->resources);
-    free(plan->left_out);
+    braid_free(plan->main_of);
+    braid_free(plan->hint_of);
+    braid_free(plan->hint_before);
+    braid_free(plan->place_of);
+    braid_free(plan->pred_first);
+    braid_free(plan->pred_nodes);
+    braid_free(plan->pred_reasons);
+    braid_free(plan->succ_first);
+    braid_free(plan->succ_nodes);
+    braid_free(plan->order);
+    braid_free(plan->links);
+    braid_free(plan->accesses);
+    braid_free(plan->access_first);
+    braid_free(plan->resources);
+    braid_free(plan->left_out);
     braid_code_remarks_finish(&plan->code_remarks);
     plan_names_finish(&plan->names);
-    free(plan);
+    braid_free(plan);
 }
 
 braid_status braid_plan_graph_create(const braid_graph *graph, struct plan_graph **out_plan)
 {
-    struct plan_graph *plan = calloc(1, sizeof(*plan));
+    struct plan_graph *plan = braid_allocate_zeroed(1, sizeof(*plan));
     if (!plan)
         return braid_error_no_memory("a plan");
     atomic_init(&plan->num_users, 1);

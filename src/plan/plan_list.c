@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event-driven list scheduling. Time jumps from one end of a node to the next. At each, all nodes
 // that ended release their successors. Then idle lanes are filled from the ready units.
-#include <stdlib.h>
 
 #include "base/big_memory.h"
+#include "base/host_memory.h"
 #include "plan/plan_heap.h"
 #include "plan/plan_passes.h"
 #include "plan/plan_waits.h"
@@ -250,7 +250,7 @@ static uint64_t plan_start_on(const struct lister *lister, uint32_t lane)
 static bool allocate_sites(struct lister *lister, size_t num_lanes)
 {
     uint32_t num_units = lister->plan->num_units, num = lister->plan->num_places;
-    lister->sites = calloc(num, sizeof(*lister->sites));
+    lister->sites = braid_allocate_zeroed(num, sizeof(*lister->sites));
     bool done = lister->sites;
     for (uint32_t i = 0; i < num && done; i++) {
         struct site *site = &lister->sites[i];
@@ -274,8 +274,8 @@ static bool plan_lister_allocate(struct lister *lister)
     out->issued = plan_allocate(num, sizeof(*out->issued));
     out->wait_first = plan_allocate(num, sizeof(*out->wait_first));
     lister->inputs = plan_allocate(lister->plan->num_units, sizeof(*lister->inputs));
-    lister->lanes = calloc(num_lanes, sizeof(*lister->lanes));
-    lister->batch = malloc(lister->max_lanes * sizeof(*lister->batch));
+    lister->lanes = braid_allocate_zeroed(num_lanes, sizeof(*lister->lanes));
+    lister->batch = braid_allocate(lister->max_lanes * sizeof(*lister->batch));
     return allocate_sites(lister, num_lanes) && out->lane_of && out->start_ns && out->issued &&
            out->wait_first && lister->inputs && lister->lanes && lister->batch &&
            braid_plan_waits_init(&lister->waits, lister->plan, (uint32_t)num_lanes, out->issued);
@@ -291,14 +291,14 @@ static void plan_lister_finish(struct lister *lister)
         plan_bits_finish(&lister->sites[i].sleepers);
         plan_bits_finish(&lister->sites[i].idle);
     }
-    free(lister->sites);
+    braid_free(lister->sites);
     braid_plan_waits_finish(&lister->waits);
     braid_array_finish(&lister->ends.items);
     braid_array_finish(&lister->frees.items);
     braid_array_finish(&lister->asks);
-    free(lister->inputs);
-    free(lister->lanes);
-    free(lister->batch);
+    braid_free(lister->inputs);
+    braid_free(lister->lanes);
+    braid_free(lister->batch);
 }
 
 // ---- the units that run at each place, and the next ready unit that may start there ----

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ready units go by the heaviest path still ahead or, in a graph small enough to try both, by
 // level.
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "plan/plan_expect.h"
 #include "plan/plan_passes.h"
 
@@ -100,8 +100,8 @@ void braid_plan_ranks_fill(uint64_t *keys, uint32_t num, uint64_t *spare_keys,
 
 void braid_plan_ranks_finish(struct plan_ranks *ranks)
 {
-    free(ranks->rank_of);
-    free(ranks->unit_at);
+    braid_free(ranks->rank_of);
+    braid_free(ranks->unit_at);
     *ranks = (struct plan_ranks){ 0 };
 }
 
@@ -119,7 +119,7 @@ braid_status braid_plan_ranks_create(uint64_t *keys, uint32_t num, struct plan_r
     } else {
         braid_plan_ranks_finish(&ranks);
     }
-    free(spare_keys);
+    braid_free(spare_keys);
     return done ? BRAID_OK : braid_error_no_memory("the order of ready nodes");
 }
 
@@ -145,13 +145,13 @@ uint64_t braid_plan_length(const struct plan_tries *tries, const struct plan_pla
 static braid_status rank_by_bottom(const struct plan_graph *plan, const struct plan_costs *costs,
                                    struct plan_ranks *out_ranks)
 {
-    uint64_t *keys = malloc(((size_t)plan->num_units + 1) * sizeof(*keys));
+    uint64_t *keys = braid_allocate(((size_t)plan->num_units + 1) * sizeof(*keys));
     if (!keys)
         return braid_error_no_memory("the order of ready nodes");
     for (uint32_t i = 0; i < plan->num_units; i++)
         keys[i] = costs->critical_ns - costs->bottom_ns[plan_first_member(plan, i)];
     braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
-    free(keys);
+    braid_free(keys);
     return status;
 }
 
@@ -172,7 +172,7 @@ static braid_status rank_by_level(const struct plan_graph *plan, const struct pl
         keys[unit] = level << 32 | by_bottom->rank_of[unit];
     }
     braid_status status = braid_plan_ranks_create(keys, plan->num_units, out_ranks);
-    free(keys);
+    braid_free(keys);
     return status;
 }
 

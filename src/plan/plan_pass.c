@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/big_memory.h"
+#include "base/host_memory.h"
 
 // The direction in which edges are walked.
 struct ahead {
@@ -68,7 +69,7 @@ void braid_plan_pass_finish(struct plan_pass *pass)
                              pass->lane_of,   pass->sequence,   pass->lanes,      pass->renamed,
                              pass->left,      pass->scratch[0], pass->scratch[1], pass->arrivals };
     for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
-        free(memory[i]);
+        braid_free(memory[i]);
     braid_plan_ranks_finish(&pass->ranks);
     plan_bits_finish(&pass->ready);
 }

@@ -2,11 +2,11 @@
 // Runs the passes one after the other. The last ones write the program and find its serialisations.
 #include "plan/plan_passes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "plan/plan_limit.h"
 #include "plan/plan_times.h"
 
@@ -103,13 +103,13 @@ bool braid_program_issue_posts_first(struct program *program)
     bool has_memory = issue.ops && issue.num_issued && issue.recorded;
     if (has_memory) {
         issue_all(&issue);
-        free(program->ops);
+        braid_free(program->ops);
         program->ops = issue.ops;
     } else {
-        free(issue.ops);
+        braid_free(issue.ops);
     }
-    free(issue.num_issued);
-    free(issue.recorded);
+    braid_free(issue.num_issued);
+    braid_free(issue.recorded);
     return has_memory && braid_program_list_lanes(program);
 }
 
@@ -256,8 +256,8 @@ static braid_status plan_steps_create(struct braid_schedule *schedule, const bra
     };
     schedule->info.num_lanes = placement->num_lanes;
     bool done = write_program(&writer, graph, &schedule->info);
-    free(writer.position_of);
-    free(writer.num_of_lane);
+    braid_free(writer.position_of);
+    braid_free(writer.num_of_lane);
     take_arrays(schedule, costs, placement);
     return done && list_lanes(schedule) ? BRAID_OK : braid_error_no_memory("the steps of a plan");
 }
@@ -391,7 +391,7 @@ static bool start_search(struct search *search)
     search->budget = MOST_EDGES_ALWAYS + (uint64_t)plan->num_edges * MOST_GRAPHS;
     search->seen_by = braid_allocate_zeroed(plan->num_nodes, sizeof(uint32_t));
     if (plan->order)
-        search->index_of = malloc(((size_t)plan->num_nodes + 1) * sizeof(uint32_t));
+        search->index_of = braid_allocate(((size_t)plan->num_nodes + 1) * sizeof(uint32_t));
     if (!search->seen_by || (plan->order && !search->index_of))
         return false;
     for (uint32_t i = 0; plan->order && i < plan->num_nodes; i++)
@@ -441,8 +441,8 @@ static braid_status plan_serialisations(struct braid_schedule *schedule,
 {
     struct search search = { .plan = schedule->graph };
     bool done = find_pairs(&search) && add_delays(&search, placement);
-    free(search.index_of);
-    free(search.seen_by);
+    braid_free(search.index_of);
+    braid_free(search.seen_by);
     braid_array_finish(&search.stack);
     schedule->serialisations = search.out.items;
     schedule->info.num_serialisations =

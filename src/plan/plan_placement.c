@@ -2,16 +2,15 @@
 // Keeping and freeing placements.
 #include "plan/plan_placement.h"
 
-#include <stdlib.h>
-
 #include "base/error.h"
+#include "base/host_memory.h"
 
 void braid_plan_placement_finish(struct plan_placement *placement)
 {
-    free(placement->lane_of);
-    free(placement->start_ns);
-    free(placement->issued);
-    free(placement->wait_first);
+    braid_free(placement->lane_of);
+    braid_free(placement->start_ns);
+    braid_free(placement->issued);
+    braid_free(placement->wait_first);
     braid_array_finish(&placement->waits);
     braid_array_finish(&placement->delays);
     *placement = (struct plan_placement){ 0 };
@@ -70,7 +69,7 @@ braid_status braid_plan_start_bundles(const struct plan_graph *plan, const struc
         lane->is_used = true;
         makespan_ns = lane->free_ns > makespan_ns ? lane->free_ns : makespan_ns;
     }
-    free(lanes);
+    braid_free(lanes);
     if (placement->num_lanes > 1)
         makespan_ns += (placement->num_lanes - 1) * costs->model.root_ns;
     placement->makespan_ns = makespan_ns;

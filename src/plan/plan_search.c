@@ -7,6 +7,7 @@
 
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "plan/plan_passes.h"
 #include "plan/plan_waits.h"
 
@@ -102,7 +103,7 @@ static bool note_delays(const struct plan_pass *pass, struct plan_placement *out
             done = note_delay(pass, unit, last[lane], out);
         last[lane] = unit;
     }
-    free(last);
+    braid_free(last);
     return done;
 }
 
@@ -236,9 +237,9 @@ static bool allocate_search(struct search *search, uint32_t max_lanes)
 static void finish(struct search *search)
 {
     braid_plan_pass_finish(&search->pass);
-    free(search->keys);
-    free(search->lane_of);
-    free(search->order);
+    braid_free(search->keys);
+    braid_free(search->lane_of);
+    braid_free(search->order);
 }
 
 static void load(struct search *search, const struct plan_placement *placement)

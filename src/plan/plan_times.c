@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 struct lane_times {
     uint64_t *lane_free_ns;  // per lane: when its last node ends
@@ -107,9 +108,9 @@ braid_status braid_plan_find_times(struct braid_schedule *schedule, const braid_
         if (num_lanes > 1)
             schedule->info.makespan_ns += (num_lanes - 1) * model->root_ns;
     }
-    free(work.lane_free_ns);
-    free(work.lane_last);
-    free(work.lane_ready_ns);
-    free(work.lane_waits);
+    braid_free(work.lane_free_ns);
+    braid_free(work.lane_last);
+    braid_free(work.lane_ready_ns);
+    braid_free(work.lane_waits);
     return done ? BRAID_OK : braid_error_no_memory("the times of a plan");
 }

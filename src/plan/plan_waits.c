@@ -11,6 +11,7 @@
 
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 struct plan_clock_count {
     uint32_t users;
@@ -94,7 +95,7 @@ static void plan_clocks_finish(struct plan_clocks *clocks)
     braid_array_finish(&clocks->counts);
     braid_array_finish(&clocks->unused);
     braid_array_finish(&clocks->retired);
-    free(clocks->current);
+    braid_free(clocks->current);
 }
 
 static bool retire(struct plan_clocks *clocks, uint32_t version, uint32_t issue)
@@ -175,10 +176,10 @@ bool braid_plan_waits_init(struct plan_waits *waits, const struct plan_graph *pl
 
 void braid_plan_waits_finish(struct plan_waits *waits)
 {
-    free(waits->spots);
-    free(waits->asks);
-    free(waits->latest);
-    free(waits->lane_last);
+    braid_free(waits->spots);
+    braid_free(waits->asks);
+    braid_free(waits->latest);
+    braid_free(waits->lane_last);
     plan_clocks_finish(&waits->clocks);
 }
 

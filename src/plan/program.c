@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/big_memory.h"
+#include "base/host_memory.h"
 
 static void place_lanes(struct program *program, size_t *next)
 {
@@ -43,7 +44,7 @@ bool braid_program_list_lanes(struct program *program)
     if (program->num_ops > UINT32_MAX)
         return false;
     size_t *next = braid_allocate_zeroed(program->num_lanes, sizeof(*next));
-    free(program->lane_ops);
+    braid_free(program->lane_ops);
     program->lane_ops = plan_allocate(program->num_ops, sizeof(uint32_t));
     bool done = next && program->lane_ops;
     if (done) {
@@ -53,7 +54,7 @@ bool braid_program_list_lanes(struct program *program)
         for (uint32_t i = 0; i < program->num_lanes; i++)
             describe_lane(program, i);
     }
-    free(next);
+    braid_free(next);
     return done;
 }
 
@@ -72,11 +73,11 @@ void braid_program_free(struct program *program)
         program->bodies[i].kinds = NULL;
         braid_program_free(&program->bodies[i]);
     }
-    free(program->bodies);
-    free(program->ops);
-    free(program->lanes);
-    free(program->lane_ops);
-    free(program->positions);
-    free(program->kinds);
+    braid_free(program->bodies);
+    braid_free(program->ops);
+    braid_free(program->lanes);
+    braid_free(program->lane_ops);
+    braid_free(program->positions);
+    braid_free(program->kinds);
     *program = (struct program){ 0 };
 }

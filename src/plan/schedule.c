@@ -3,10 +3,10 @@
 #include "plan/schedule.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/sized.h"
 
 braid_status braid_schedule_begin(struct plan_graph *plan, uint32_t graph_id,
@@ -14,10 +14,10 @@ braid_status braid_schedule_begin(struct plan_graph *plan, uint32_t graph_id,
                                   braid_schedule **out_schedule)
 {
     braid_schedule *schedule = braid_allocate_zeroed(1, sizeof(*schedule));
-    atomic_uint *num_lane_users = malloc(sizeof(*num_lane_users));
+    atomic_uint *num_lane_users = braid_allocate(sizeof(*num_lane_users));
     if (!schedule || !num_lane_users) {
-        free(schedule);
-        free(num_lane_users);
+        braid_free(schedule);
+        braid_free(num_lane_users);
         braid_plan_graph_release(plan);
         return braid_error_no_memory("a schedule");
     }
@@ -38,12 +38,12 @@ static void release_lanes(const braid_schedule *schedule)
     if (atomic_fetch_sub_explicit(schedule->num_lane_users, 1, memory_order_acq_rel) > 1)
         return;
     struct program program = schedule->program;
-    free(schedule->num_lane_users);
+    braid_free(schedule->num_lane_users);
     braid_program_free(&program);
-    free(schedule->lane_first);
-    free(schedule->lane_nodes);
-    free(schedule->lane_of);
-    free(schedule->serialisations);
+    braid_free(schedule->lane_first);
+    braid_free(schedule->lane_nodes);
+    braid_free(schedule->lane_of);
+    braid_free(schedule->serialisations);
 }
 
 void braid_schedule_share_lanes(struct braid_schedule *schedule, const braid_schedule *from)
@@ -67,19 +67,19 @@ void braid_schedule_destroy(braid_schedule *schedule)
     braid_plan_graph_release(schedule->graph);
     braid_placed_release(schedule->placed);
     release_lanes(schedule);
-    free(schedule->start_ns);
-    free(schedule->cost_ns);
-    free(schedule->unknown);
-    free(schedule->critical);
-    free(schedule->prefetches);
-    free(schedule->division.island_of);
-    free(schedule->division.why_outside);
+    braid_free(schedule->start_ns);
+    braid_free(schedule->cost_ns);
+    braid_free(schedule->unknown);
+    braid_free(schedule->critical);
+    braid_free(schedule->prefetches);
+    braid_free(schedule->division.island_of);
+    braid_free(schedule->division.why_outside);
     for (size_t i = 0; i < schedule->division.num_texts; i++)
-        free(schedule->division.texts[i]);
-    free(schedule->division.texts);
-    free(schedule->division.plain_start_ns);
-    free(schedule->division.plain_cost_ns);
-    free(schedule);
+        braid_free(schedule->division.texts[i]);
+    braid_free(schedule->division.texts);
+    braid_free(schedule->division.plain_start_ns);
+    braid_free(schedule->division.plain_cost_ns);
+    braid_free(schedule);
 }
 
 const char *braid_schedule_node_name(const braid_schedule *schedule, uint32_t node)

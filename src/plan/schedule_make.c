@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making schedules: of a graph, or of one whose nodes have places.
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/regions.h"
 #include "plan/plan_limit.h"
 #include "plan/plan_passes.h"
@@ -204,7 +204,7 @@ static braid_status plan_inside(struct planner *planner, struct part *part,
     const struct plan_inside inside = { .fits = fits, .room = whole->room };
     order->inside = &inside;
     braid_status status = schedule_create_whole(order, &part->schedule);
-    free(fits);
+    braid_free(fits);
     return status;
 }
 
@@ -259,7 +259,7 @@ static size_t count_regions(const struct part *part)
 static bool number_nodes(const struct planner *planner, struct part *part, uint8_t *kinds)
 {
     struct program *program = &part->schedule->program;
-    free(program->kinds);
+    braid_free(program->kinds);
     program->kinds = kinds;
     program->num_nodes = graph_num_nodes(planner->graph);
     program->bodies = braid_allocate_zeroed(2 * count_regions(part), sizeof(*program->bodies));
@@ -414,8 +414,8 @@ static braid_status plan_regions(const struct plan_order *order, braid_schedule 
         braid_array_finish(&part->graph.sequence);
         braid_array_finish(&part->nodes);
     }
-    free(planner.parts);
-    free(planner.index_in);
+    braid_free(planner.parts);
+    braid_free(planner.index_in);
     return status;
 }
 

@@ -2,9 +2,8 @@
 // The labels of a function by their names.
 #include "ptx/ptx_labels.h"
 
-#include <stdlib.h>
-
 #include "base/hash.h"
+#include "base/host_memory.h"
 
 bool braid_ptx_labels_create(size_t num, struct ptx_labels *out_labels)
 {
@@ -18,7 +17,7 @@ bool braid_ptx_labels_create(size_t num, struct ptx_labels *out_labels)
 
 void braid_ptx_labels_finish(struct ptx_labels *labels)
 {
-    free(labels->places);
+    braid_free(labels->places);
 }
 
 struct ptx_label *braid_ptx_find_label(const struct ptx_labels *labels, struct ptx_word name)

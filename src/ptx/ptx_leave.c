@@ -3,9 +3,9 @@
 #include "ptx/ptx_leave.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "base/array.h"
+#include "base/host_memory.h"
 #include "ptx/ptx_labels.h"
 #include "ptx/ptx_read.h"
 
@@ -289,9 +289,9 @@ static size_t count_room(const struct ptx_statement *statements, size_t num)
 
 static void finish_parting(struct ptx_parting *parting)
 {
-    free(parting->differs);
-    free(parting->behind);
-    free(parting->targets);
+    braid_free(parting->differs);
+    braid_free(parting->behind);
+    braid_free(parting->targets);
 }
 
 // False: memory ran out.
@@ -319,7 +319,7 @@ static bool find_parting(const struct ptx_statement *statements, size_t num,
         for (size_t i = 0; i < num; i++)
             follow(&flow, i);
     }
-    free(flow.registers);
+    braid_free(flow.registers);
     if (has_room)
         *out_parting = flow.parting;
     else

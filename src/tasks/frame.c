@@ -2,12 +2,12 @@
 // Frames: tasks resolved from the value table.
 #include "tasks/frame.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 #include "base/node_text.h"
 
@@ -41,7 +41,7 @@ static braid_status host_call_put(struct host_calls *calls, struct work_host wor
     if (call)
         calls->first = call->next;
     else
-        call = malloc(sizeof(*call));
+        call = braid_allocate(sizeof(*call));
     if (!call)
         return braid_error_no_memory("a host call");
     call->next = NULL;
@@ -68,7 +68,7 @@ static void free_call(struct host_call *call)
     while (atomic_load_explicit(&call->num_run, memory_order_acquire) <
            atomic_load(&call->num_begun))
         nanosleep(&pause, NULL);
-    free(call);
+    braid_free(call);
 }
 
 // No frame is in flight, or the device has failed: calls that still run on a thread of the driver
@@ -299,8 +299,8 @@ void braid_frame_finish(struct frame *frame)
     braid_frame_free_replaced(frame, frame->num_replaced);
     for (uint32_t i = 0; frame->tasks && i < frame->num_tasks; i++)
         finish_task(frame, &frame->tasks[i]);
-    free(frame->replaced);
-    free(frame->changed_at);
+    braid_free(frame->replaced);
+    braid_free(frame->changed_at);
     host_calls_finish(&frame->host_calls);
     braid_store_finish(&frame->store);
     *frame = (struct frame){ 0 };
@@ -337,7 +337,7 @@ static braid_status make_room_to_replace(struct frame *frame)
     if (wanted <= frame->room_replaced)
         return BRAID_OK;
     wanted += frame->num_tasks;
-    struct backend_task *grown = realloc(frame->replaced, 2 * wanted * sizeof(*grown));
+    struct backend_task *grown = braid_reallocate(frame->replaced, 2 * wanted * sizeof(*grown));
     if (!grown)
         return braid_error_no_memory("a task that is replaced");
     frame->replaced = grown;

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "tasks/program_tasks.h"
 
 braid_status braid_profile_create(const struct program *program, uint32_t num_frames,
@@ -71,8 +72,8 @@ braid_status braid_profile_fill_in(const struct program *program, struct profile
                                                       : *lane };
         *lane = span->end > *lane ? span->end : *lane;
     }
-    free(now);
-    free(published);
+    braid_free(now);
+    braid_free(published);
     *out_frame = frame;
     return has_room ? BRAID_OK : braid_error_no_memory("the times of frames");
 }

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 #define FRAME_NONE UINT32_MAX
 
@@ -334,7 +335,7 @@ static bool write_program(struct frame_waits *frames, struct program *to)
                 to->ops[to->num_ops++] = from->ops[i];
         }
     }
-    free(num_of_lane);
+    braid_free(num_of_lane);
     return done && list_lanes(from, to);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 // The island of an operation of a lane, or PLAN_NONE.
 static uint32_t island_at(const braid_schedule *schedule, uint32_t lane, size_t i)
@@ -79,15 +80,15 @@ void braid_program_finish(struct program *program)
 {
     for (uint32_t i = 0; program->bodies && i < program->num_bodies; i++)
         braid_program_finish(&program->bodies[i]);
-    free(program->bodies);
-    free(program->islands);
-    free(program->island_calls);
-    free(program->frame_positions);
-    free(program->frame_waits);
+    braid_free(program->bodies);
+    braid_free(program->islands);
+    braid_free(program->island_calls);
+    braid_free(program->frame_positions);
+    braid_free(program->frame_waits);
     if (program->owns_ops) {
-        free(program->ops);
-        free(program->lanes);
-        free(program->lane_ops);
+        braid_free(program->ops);
+        braid_free(program->lanes);
+        braid_free(program->lane_ops);
     }
     *program = (struct program){ 0 };
 }

@@ -10,6 +10,7 @@
 
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/store.h"
 #include "verify/verify_state.h"
 
@@ -148,14 +149,14 @@ static void verify_memory_destroy(struct verify_memory *memory)
     braid_store_finish(&memory->store);
     braid_array_finish(&memory->before);
     braid_array_finish(&memory->users);
-    free(memory);
+    braid_free(memory);
 }
 
 static braid_status verify_memory_create(const struct verify *verify,
                                          const struct memory_plan *plan,
                                          struct verify_memory **out_memory)
 {
-    struct verify_memory *memory = calloc(1, sizeof(*memory));
+    struct verify_memory *memory = braid_allocate_zeroed(1, sizeof(*memory));
     if (!memory)
         return braid_error_no_memory("the proof of a plan's memory");
     memory->verify = verify;
@@ -347,9 +348,10 @@ static bool allocate_verify(struct verify *verify, size_t most_words)
 {
     size_t num_lanes = verify->num_lanes;
     verify->lane_clocks = braid_allocate_zeroed(num_lanes, sizeof(verify_clock));
-    verify->positions = malloc(((size_t)verify->num_positions + 1) * sizeof(*verify->positions));
+    verify->positions =
+        braid_allocate(((size_t)verify->num_positions + 1) * sizeof(*verify->positions));
     verify->num_run = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
-    verify->last_run = malloc((num_lanes + 1) * sizeof(uint32_t));
+    verify->last_run = braid_allocate((num_lanes + 1) * sizeof(uint32_t));
     return verify->lane_clocks && verify->positions && verify->num_run && verify->last_run &&
            braid_verify_clocks_init(&verify->clocks, verify->num_known, most_words);
 }
@@ -379,11 +381,11 @@ static void forget_nodes(const struct verify *verify)
 static void finish_verify(struct verify *verify)
 {
     braid_verify_clocks_finish(&verify->clocks);
-    free(verify->lane_clocks);
-    free(verify->positions);
-    free(verify->steps_left);
-    free(verify->num_run);
-    free(verify->last_run);
+    braid_free(verify->lane_clocks);
+    braid_free(verify->positions);
+    braid_free(verify->steps_left);
+    braid_free(verify->num_run);
+    braid_free(verify->last_run);
     forget_nodes(verify);
 }
 

@@ -5,6 +5,7 @@
 #include "verify/verify.h"
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "graph/links.h"
 #include "graph/regions.h"
@@ -241,6 +242,6 @@ braid_status braid_verify_left_out(const braid_graph *graph, const braid_graph *
     braid_status status = prove(&proof);
     braid_graph_units_finish(&proof.units);
     braid_graph_segments_finish(&proof.segments);
-    free(proof.missing);
+    braid_free(proof.missing);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "graph/graph.h"
 #include "verify/verify_program.h"
@@ -178,6 +179,6 @@ braid_status braid_verify_params(const braid_graph *graph, const struct tasks *t
     if (!status && num_bindings != graph->uses.num)
         status = braid_error(BRAID_INTERNAL, "%zu uses of parameters are set, and there are %zu",
                              num_bindings, graph->uses.num);
-    free(proof.is_taken);
+    braid_free(proof.is_taken);
     return status;
 }

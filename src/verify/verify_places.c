@@ -8,9 +8,11 @@
 // proved elsewhere. So it is walked as one node. It must find the last writes in all of that
 // memory, also in the parts that it may write. These stay if there is no iteration, or another arm
 // runs. Each iteration leaves the last writes in that memory, where the next one finds them.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "base/store.h"
 #include "graph/addresses.h"
@@ -135,7 +137,7 @@ static bool find_cuts(struct place_cells *cells)
     }
     while (done && next <= cells->program->resources.num)
         cells->first_cut[next++] = (uint32_t)kept;
-    free(cuts);
+    braid_free(cuts);
     return done;
 }
 
@@ -571,7 +573,7 @@ static braid_status prove_order(const struct proof *proof)
         status = braid_error_no_memory("the proof of a plan");
     if (!status)
         status = check_order(proof, &units, &segments, touched);
-    free(touched);
+    braid_free(touched);
     braid_graph_segments_finish(&segments);
     braid_graph_units_finish(&units);
     return status;

@@ -3,7 +3,10 @@
 // its islands.
 #include "verify/verify_program.h"
 
+#include <stdlib.h>
+
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/store.h"
 #include "graph/extents.h"
 #include "verify/verify.h"
@@ -304,7 +307,7 @@ static braid_status verify_prefetch(const struct tasks *tasks, const braid_graph
         if (tasks->prefetches[i].bytes)
             status = check(&proof, i);
     }
-    free(proof.written);
+    braid_free(proof.written);
     return status;
 }
 

@@ -2,6 +2,7 @@
 // The proof of a schedule: its program, its places, and that its islands are stretches of lanes.
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "graph/cull.h"
 #include "plan/schedule.h"
@@ -101,8 +102,8 @@ static braid_status check_islands(const braid_schedule *schedule)
     }
     if (!status)
         status = check_bodies(schedule, &schedule->program, has_begun);
-    free(ends);
-    free(has_begun);
+    braid_free(ends);
+    braid_free(has_begun);
     return status;
 }
 

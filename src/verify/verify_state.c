@@ -4,6 +4,7 @@
 
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/segments.h"
 
 // ---- proves that conflicting accesses are ordered as they were declared ----
@@ -36,16 +37,16 @@ static void verify_accesses_destroy(struct verify_accesses *accesses)
     if (!accesses)
         return;
     braid_graph_segments_finish(&accesses->parts);
-    free(accesses->segments);
-    free(accesses->wholes);
+    braid_free(accesses->segments);
+    braid_free(accesses->wholes);
     braid_array_finish(&accesses->readers);
-    free(accesses);
+    braid_free(accesses);
 }
 
 static braid_status verify_accesses_create(const braid_graph *graph,
                                            struct verify_accesses **out_accesses)
 {
-    struct verify_accesses *accesses = calloc(1, sizeof(*accesses));
+    struct verify_accesses *accesses = braid_allocate_zeroed(1, sizeof(*accesses));
     if (!accesses)
         return braid_error_no_memory("the proof of a plan");
     accesses->graph = graph;
@@ -323,7 +324,7 @@ static bool find_edges(struct verify_whole *whole)
     size_t num = graph->edges.num, num_lifted = 0;
     if (!graph->regions.num)
         return sort_edges(whole, graph_edges(graph), num);
-    struct graph_edge *lifted = malloc((num + 1) * sizeof(*lifted));
+    struct graph_edge *lifted = braid_allocate((num + 1) * sizeof(*lifted));
     for (size_t i = 0; lifted && i < num; i++) {
         uint32_t from = graph_edges(graph)[i].from, to = graph_edges(graph)[i].to;
         braid_graph_meet(graph, &from, &to);
@@ -331,7 +332,7 @@ static bool find_edges(struct verify_whole *whole)
             lifted[num_lifted++] = (struct graph_edge){ from, to };
     }
     bool done = lifted && sort_edges(whole, lifted, num_lifted);
-    free(lifted);
+    braid_free(lifted);
     return done;
 }
 
@@ -349,18 +350,18 @@ void braid_verify_whole_destroy(struct verify_whole *whole)
 {
     if (!whole)
         return;
-    free(whole->region_of);
-    free(whole->spots);
-    free(whole->pred_first);
-    free(whole->preds);
+    braid_free(whole->region_of);
+    braid_free(whole->spots);
+    braid_free(whole->pred_first);
+    braid_free(whole->preds);
     braid_graph_units_finish(&whole->units);
     verify_accesses_destroy(whole->accesses);
-    free(whole);
+    braid_free(whole);
 }
 
 braid_status braid_verify_whole_create(const braid_graph *graph, struct verify_whole **out_whole)
 {
-    struct verify_whole *whole = calloc(1, sizeof(*whole));
+    struct verify_whole *whole = braid_allocate_zeroed(1, sizeof(*whole));
     if (!whole)
         return braid_error_no_memory("the proof of a plan");
     whole->graph = graph;

@@ -9,6 +9,7 @@
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "base/host_memory.h"
 #include "fuzz/fuzz.h"
 #include "islands/gpu_island_code.h"
 #include "islands/gpu_ptx_callable.h"
@@ -117,10 +118,10 @@ static void change(const char *text, const enum change *changes)
         fuzz_expect(changed || reason.text[0]);
         if (changed)
             check_same_functions(text, changed, passes[changes[i]].num_parameters);
-        free(before);
+        braid_free(before);
         text = before = changed;
     }
-    free(before);
+    braid_free(before);
 }
 
 // ---- kernels that become blocks ----
@@ -190,7 +191,7 @@ static void paste(const char *text, const struct kernels *kernels)
     fuzz_expect(pasted);
     if (kernels->num == MOST_KERNELS) // else a marker is left, which is no instruction
         check_pasted(pasted);
-    free(pasted);
+    braid_free(pasted);
     braid_island_parts_finish(&parts);
 }
 

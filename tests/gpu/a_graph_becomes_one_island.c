@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph whose kernels have source becomes one kernel that walks its plan, or it is said why not.
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <braid/timings.h>
 
+#include "base/host_memory.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
 #include "islands/gpu_island_kernel.h"
@@ -386,7 +386,7 @@ static void lists_end_with_what_is_read_ahead(void **state)
     assert_int_equal(end - own[4 * head[2]], 2);
     assert_true(end + 2 <= head[1]);
     assert_memory_equal(own + (size_t)4 * end, zeros, sizeof(zeros));
-    free(words.words);
+    braid_free(words.words);
 }
 
 int main(void)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread that finds a segment in the table of an audit writes it there for later threads. They
 // check their accesses by that, and look nothing up.
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit_kernel_table.h"
 #include "audit/gpu_ptx_audit.h"
+#include "base/host_memory.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"
 
@@ -53,7 +53,7 @@ static void run(struct memory *memory, struct table *table)
     if (!code_read(changed, "adds", &code, &error) || !code_run(&code, &grid, &error))
         fail_msg("%s", error.bytes);
     code_finish(&code);
-    free(changed);
+    braid_free(changed);
 }
 
 static bool is_known(const struct table *table, const struct audit_segment *segment)

@@ -12,6 +12,7 @@
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "base/host_memory.h"
 #include "islands/gpu_ptx_callable.h"
 #include "support/check.h"
 
@@ -121,7 +122,7 @@ static void each_entry_waits(void **state)
         assert_int_equal(count(changed, "griddepcontrol.wait;"), cases[i].num_entries);
         assert_int_equal(count(changed, ".version"), count(cases[i].text, ".version"));
         assert_null(strstr(changed, "has decided\n\n\tgriddepcontrol"));
-        free(changed);
+        braid_free(changed);
     }
 }
 
@@ -137,7 +138,7 @@ static void numbers_may_be_huge(void **state)
     char *changed = braid_gpu_ptx_with_early_start(text, &reason);
     assert_non_null(changed);
     assert_int_equal(count(changed, "99999999999"), 3);
-    free(changed);
+    braid_free(changed);
 }
 
 // Whether the entry "k" of the text can be called from inside of another kernel.
@@ -237,7 +238,7 @@ static void many_branches_are_read(void **state)
     struct ptx_reason reason;
     char *changed = audit(huge.text, &reason);
     assert_non_null(changed);
-    free(changed);
+    braid_free(changed);
     free(huge.text);
 }
 
@@ -292,7 +293,7 @@ static void edits_out_of_order_fail(void **state)
     braid_gpu_edit(&edits, text + 4, text + 7, "2");
     char *made = braid_gpu_apply_edits(&edits, text);
     assert_string_equal(made, "1 2 three");
-    free(made);
+    braid_free(made);
     braid_gpu_edits_finish(&edits);
 }
 

@@ -16,6 +16,7 @@
 #include "backends/gpu/gpu_ptx_passes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "base/host_memory.h"
 #include "base/note.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"
@@ -221,7 +222,7 @@ static void run(const struct launch *launch, int variant, uint64_t seed)
     check_fetched(launch, variant);
     check_note(variant);
     check_table(variant);
-    free(changed);
+    braid_free(changed);
 }
 
 #define EACH_WAY(variant, seed)                                                                    \
@@ -429,7 +430,7 @@ static void the_end_is_noted_behind_the_last_thread(void **state)
         check_watched(changed, 1, 80, seed);
         check_watched(changed, 4, 80, seed);
     }
-    free(changed);
+    braid_free(changed);
 }
 
 // Threads that wait for what never comes, and what is not known, are errors with their line.

@@ -17,6 +17,7 @@
 #include <braid/braid.h>
 
 #include "base/disk_cache.h"
+#include "base/host_memory.h"
 #include "support/check.h"
 
 enum { MOST_PATH = 300, MANY = 8 };
@@ -94,7 +95,7 @@ static int run_as_child(const char *what)
     if (strcmp(what, "place") == 0) {
         char *place = braid_disk_cache_folder(folder);
         printf("%s\n", place ? place : "none");
-        free(place);
+        braid_free(place);
         return 0;
     }
     return run_kernel("one", ENTRY("one"), 1);

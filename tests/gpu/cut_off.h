@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host_memory.h"
 #include "ptx/ptx_read.h"
 #include "support/check.h"
 
@@ -22,7 +23,7 @@ static inline void check_cut_off(const char *whole, text_changer *change)
         text[length] = '\0';
         char *changed = change(text, &reason);
         assert_true(changed || *reason.text);
-        free(changed);
+        braid_free(changed);
         free(text);
     }
 }

@@ -3,11 +3,11 @@
 // the access together behind that. The stand-in does not know the instruction, so the checks run
 // without it, or with another one.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit_kernel_table.h"
 #include "audit/gpu_ptx_audit.h"
+#include "base/host_memory.h"
 #include "ptx/ptx_access.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"
@@ -117,7 +117,7 @@ static void a_row_ends_before_the_next(void **state)
     assert_int_equal(told, 1);
     assert_int_equal(last->num, 2); // once for each warp
     assert_int_equal(last->highest, (uintptr_t)matrix + (ROWS - 1) * WIDTH + ROW_BYTES - 1);
-    free(changed);
+    braid_free(changed);
 }
 
 // In place of the load, each thread of the first warp reads whether the first thread has told. Half
@@ -151,7 +151,7 @@ static void a_warp_loads_together(void **state)
         for (int i = 0; i < 65; i++)
             assert_int_equal(out[i], 1);
     }
-    free(changed);
+    braid_free(changed);
 }
 
 int main(void)

@@ -2,10 +2,10 @@
 // Text whose kernels are to read their grid from memory: each entry takes one parameter more and
 // sees that grid wherever it asks for its own; text in which that would not do stays as it is.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx_grid.h"
+#include "base/host_memory.h"
 #include "gpu/cut_off.h"
 #include "ptx/ptx_words.h"
 #include "support/check.h"
@@ -38,7 +38,7 @@ static void check_text(const char *text, const char *const *parts)
             fail_msg("'%s' is not where it should be in:\n%s", *parts, changed);
         at += strlen(*parts);
     }
-    free(changed);
+    braid_free(changed);
 }
 
 static void check_refused(const char *text, const char *expected)
@@ -71,7 +71,7 @@ static void entries_see_the_grid_that_was_read(void **state)
     assert_non_null(strstr(body, "mov.u32 %r3, %braid_grid_z;"));
     assert_non_null(strstr(body, "mov.u32 %r4, %ctaid.x;"));
     assert_null(strstr(body, "%nctaid"));
-    free(changed);
+    braid_free(changed);
 }
 
 // What only looks like it is left alone, and so is what it says.

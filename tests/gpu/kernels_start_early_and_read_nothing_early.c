@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that Braid has as text are launched while the one before them runs, and wait first.
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "base/host_memory.h"
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
 
@@ -371,7 +371,7 @@ static void check_text(const char *text, const char *expected)
     assert_non_null(changed);
     assert_string_equal(reason.text, "");
     assert_string_equal(changed, expected);
-    free(changed);
+    braid_free(changed);
 }
 
 static void check_refused(const char *text, const char *expected)
@@ -411,8 +411,8 @@ static void check_decision(char *changed, const char *const *decides, const char
     for (at = early; (at = strstr(at, "griddepcontrol.wait;")); at++)
         num++;
     assert_int_equal(num, 2);
-    free(early);
-    free(changed);
+    braid_free(early);
+    braid_free(changed);
 }
 
 // All that decides which threads write is done by then.

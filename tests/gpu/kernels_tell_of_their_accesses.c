@@ -2,10 +2,10 @@
 // Which instructions of PTX access global memory, where, and how many bytes; and the text of
 // kernels that tell of that.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/gpu_ptx_audit.h"
+#include "base/host_memory.h"
 #include "gpu/cut_off.h"
 #include "ptx/ptx_access.h"
 #include "support/check.h"
@@ -161,7 +161,7 @@ static void copies_that_may_ignore_their_source_are_told(void **state)
         if (!changed)
             assert_string_equal(reason.text, "it has the instruction 'cp.async.ca.shared.global', "
                                              "which tells no address");
-        free(changed);
+        braid_free(changed);
     }
 }
 
@@ -179,7 +179,7 @@ static void names_may_have_any_length(void **state)
     char *changed = braid_gpu_ptx_with_audit(text, 0, &reason);
     assert_non_null(changed);
     assert_non_null(strstr(changed, "xp bar.warp.sync 0xffffffff;\n\t}\n\t@xxx"));
-    free(changed);
+    braid_free(changed);
 }
 
 static int count(const char *text, const char *word)
@@ -216,11 +216,11 @@ static void every_entry_takes_a_table(void **state)
     assert_non_null(checker);
     assert_true(checker > strstr(changed, ".address_size 64"));
     assert_true(checker < strstr(changed, ".visible .entry a"));
-    free(changed);
+    braid_free(changed);
     changed = braid_gpu_ptx_with_audit(whole, 0, &reason);
     assert_non_null(changed);
     assert_int_equal(count(changed, ".maxntid"), 0);
-    free(changed);
+    braid_free(changed);
 }
 
 // As compilers unroll a loop: each access has a register of its own, and there are more than
@@ -252,7 +252,7 @@ static void addresses_of_one_origin_share_a_cache(void **state)
         if (count(changed, "\t.reg .b64 %braid_low<1>") != 1)
             fail_msg("%s", changed);
         assert_int_equal(count(changed, "%braid_span0;\n\t@!%braid_q bra braid_checked;"), 20);
-        free(changed);
+        braid_free(changed);
     }
 }
 

@@ -2,12 +2,12 @@
 // In a driver graph kernels with text write their own times, calls of islands too, and kernels of
 // Braid's own stand around the rest.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <braid/timings.h>
 
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "base/host_memory.h"
 #include "gpu/cut_off.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
@@ -289,7 +289,7 @@ static void check_text(const char *text, const char *const *parts)
     char *changed = braid_gpu_ptx_with_stamps(text, &reason);
     assert_non_null(changed);
     check_parts(changed, parts);
-    free(changed);
+    braid_free(changed);
 }
 
 static void check_refused(const char *text, const char *expected)

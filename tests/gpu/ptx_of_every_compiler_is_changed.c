@@ -13,6 +13,7 @@
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "base/host_memory.h"
 #include "gpu/ptx_assemble.h"
 #include "support/check.h"
 
@@ -195,7 +196,7 @@ static void texts_are_changed_or_left_alone(void **state)
     for (size_t i = 0; i < NUM_TEXTS; i++) {
         char *text = read_text(texts[i].name);
         for (int which = 0; which < NUM_PASSES; which++)
-            free(apply(texts[i].name, which, text));
+            braid_free(apply(texts[i].name, which, text));
         free(text);
     }
 }
@@ -223,13 +224,13 @@ static void changed_texts_are_assembled(void **state)
         for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++) {
             char *changed = NULL, *more = apply(texts[i].name, ways[way][0], text);
             for (int k = 1; more; k++) {
-                free(changed);
+                braid_free(changed);
                 changed = more;
                 more = ways[way][k] == NONE ? NULL : apply(texts[i].name, ways[way][k], changed);
             }
             if (changed)
                 ptx_assemble(assembler, "-O0", texts[i].name, changed);
-            free(changed);
+            braid_free(changed);
         }
         free(text);
     }
@@ -281,7 +282,7 @@ static void parts_of_a_block_meet_no_others_at_the_end(void **state)
         if (!cases[i].is_changed)
             assert_string_equal(reason.text, "a part of its threads may meet at a barrier");
         assert_int_equal(changed != NULL, cases[i].is_changed);
-        free(changed);
+        braid_free(changed);
     }
 }
 

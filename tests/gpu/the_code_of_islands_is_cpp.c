@@ -3,9 +3,9 @@
 // the run-time compiler of the stand-in reads nothing of it.
 // Arguments: the compiler, and the header that stands for CUDA's words.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/host_memory.h"
 #include "islands/gpu_island_code.h"
 #include "support/check.h"
 
@@ -60,7 +60,7 @@ static void each_layout_is_cpp(void **state)
         char *text = write_text(&layout);
         if (compile(text))
             fail_msg("layout %u", i);
-        free(text);
+        braid_free(text);
     }
 }
 
@@ -79,7 +79,7 @@ static void where_lanes_are_is_read_before_any_tells(void **state)
         char *telling = strstr(walker, "braid_island_tell(");
         assert_true(read && meeting && telling && read < meeting && meeting < telling);
         assert_null(strstr(meeting, "= progress["));
-        free(text);
+        braid_free(text);
     }
 }
 
@@ -93,7 +93,7 @@ static void what_is_wrong_is_found(void **state)
     memset(word, 'x', 5);
     print_message("an error is wanted here:\n");
     assert_int_not_equal(compile(text), 0);
-    free(text);
+    braid_free(text);
 }
 
 int main(int argc, char **argv)

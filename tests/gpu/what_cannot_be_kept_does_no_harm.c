@@ -11,6 +11,7 @@
 #include <braid/braid.h>
 
 #include "base/disk_cache.h"
+#include "base/host_memory.h"
 #include "support/check.h"
 #include "support/failing_memory.h"
 
@@ -78,7 +79,7 @@ static bool is_kept(struct disk_cache *cache)
     char *read = braid_disk_cache_read(cache, "key", 3, &bytes);
     bool kept = read && bytes == 7 && strcmp(read, "content") == 0;
     assert_true(kept || !read);
-    free(read);
+    braid_free(read);
     return kept;
 }
 
@@ -170,7 +171,7 @@ static void a_relative_place_stays_where_it_is(void **state)
     assert_int_equal(chdir(here), 0);
     snprintf(expected, sizeof(expected), "%s/cache", folder);
     assert_string_equal(found, expected);
-    free(found);
+    braid_free(found);
 }
 
 static void the_place_of_all_caches_is_known(void **state)
@@ -179,7 +180,7 @@ static void the_place_of_all_caches_is_known(void **state)
     setenv("XDG_CACHE_HOME", "/somewhere", 1);
     char *found = braid_disk_cache_folder(NULL);
     assert_string_equal(found, "/somewhere/braid");
-    free(found);
+    braid_free(found);
     unsetenv("XDG_CACHE_HOME");
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where looking for what has ended takes time of a lane (wait_busy_ns), the plan counts it, and
 // fewer lanes are worth their waits.
+#include <stdlib.h>
+
 #include "islands/plan_divide.h"
 #include "plan/plan_times.h"
 #include "planner/plan_testing.h"

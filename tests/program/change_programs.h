@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host_memory.h"
 #include "plan/schedule.h"
 #include "support/check.h"
 
@@ -29,7 +30,7 @@ static inline braid_status verify_changed(const braid_schedule *schedule, const 
     assert_true(braid_program_list_lanes(changed));
     braid_status status = braid_schedule_verify(schedule, graph);
     free(changed->ops);
-    free(changed->lane_ops);
+    braid_free(changed->lane_ops);
     changed->num_ops += takes_out;
     changed->ops = ops;
     changed->lane_ops = lane_ops;

@@ -2,8 +2,10 @@
 // Of random graphs with overlapping frames, every pair of conflicting accesses of several frames is
 // ordered, by brute force; the proof says so too, and finds each wait that is taken out: there is
 // none too many. Where buffers have versions there may be, and the proof tells which.
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/host_memory.h"
 #include "exec/exec.h"
 #include "support/check.h"
 #include "support/random.h"
@@ -220,7 +222,7 @@ static bool is_right_without(const struct random_frames *frames, const struct pr
                      is_too_many ? BRAID_OK : BRAID_INTERNAL);
     free(copy.ops);
     free(copy.lanes);
-    free(copy.lane_ops);
+    braid_free(copy.lane_ops);
     return is_too_many;
 }
 

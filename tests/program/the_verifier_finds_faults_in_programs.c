@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The proof of a program takes what the planner made of random graphs, and finds every wait that is
 // taken out of it, every task that is, and every lane that publishes too early.
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/host_memory.h"
 #include "exec/exec.h"
 #include "support/check.h"
 #include "support/random_choice.h"
@@ -61,7 +63,7 @@ static braid_status verify_changed(struct program *copy, const braid_graph *grap
     braid_status status = braid_program_verify(copy, graph, NULL);
     free(copy->ops);
     free(copy->lanes);
-    free(copy->lane_ops);
+    braid_free(copy->lane_ops);
     return status;
 }
 

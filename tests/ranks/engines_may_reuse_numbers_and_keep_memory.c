@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The communication thread copes with all that an engine may do. This engine ends what a test says,
 // and gives the lowest number that is free.
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/host_memory.h"
 #include "base/own_threads.h"
 #include "ranks/ranks.h"
 #include "support/check.h"
@@ -64,14 +64,14 @@ static const struct rank_engine engine = { .begin = begin, .poll = poll_begun };
 // Rank 0 of 2.
 static braid_ranks *listen_to_news(void)
 {
-    braid_ranks *ranks = calloc(1, sizeof(*ranks));
+    braid_ranks *ranks = braid_allocate_zeroed(1, sizeof(*ranks));
     assert_non_null(ranks);
     ranks->engine = &engine;
     ranks->num = 2;
     ranks->process = braid_process_number();
     ranks->timeout_ns = UINT64_MAX;
-    ranks->answers = calloc(2, sizeof(*ranks->answers));
-    ranks->told = calloc(2 * RANK_NEWS_KINDS, sizeof(*ranks->told));
+    ranks->answers = braid_allocate_zeroed(2, sizeof(*ranks->answers));
+    ranks->told = braid_allocate_zeroed(2 * RANK_NEWS_KINDS, sizeof(*ranks->told));
     assert_true(ranks->answers && ranks->told);
     pthread_mutex_init(&ranks->lock, NULL);
     pthread_cond_init(&ranks->changed, NULL);
@@ -96,10 +96,10 @@ static void an_operation_ends_that_ends_together_with_a_question(void **state)
     assert_true(braid_rank_progress(ranks, &moved));
     assert_true(is_begun[operation.request]);
     assert_int_equal(operation.state, RANK_ENDED);
-    free(ranks->waiting);
-    free(ranks->answers);
-    free(ranks->told);
-    free(ranks);
+    braid_free(ranks->waiting);
+    braid_free(ranks->answers);
+    braid_free(ranks->told);
+    braid_free(ranks);
     memset(is_begun, 0, sizeof(is_begun));
 }
 
@@ -131,10 +131,10 @@ static void a_failing_thread_says_that_it_uses_memory(void **state)
     assert_int_equal(num_polls[false], 0);
     assert_true(num_polls[true] > 1);
     assert_false(says_so_behind);
-    free(ranks->waiting);
-    free(ranks->answers);
-    free(ranks->told);
-    free(ranks);
+    braid_free(ranks->waiting);
+    braid_free(ranks->answers);
+    braid_free(ranks->told);
+    braid_free(ranks);
     memset(is_begun, 0, sizeof(is_begun));
 }
 

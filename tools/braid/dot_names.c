@@ -7,6 +7,7 @@
 
 #include "base/big_memory.h"
 #include "base/hash.h"
+#include "base/host_memory.h"
 #include "dot_attributes.h"
 
 // The name's beginning stands here as well: a text with a million nodes looks each up in no order,
@@ -81,7 +82,7 @@ static bool make_slots(struct dot_names *names)
         if (names->slots[i].number)
             larger.slots[at] = names->slots[i];
     }
-    free(names->slots);
+    braid_free(names->slots);
     *names = larger;
     return true;
 }
@@ -130,7 +131,7 @@ uint32_t dot_names_add(struct dot_names *names, const char *name, bool *out_is_n
 
 void dot_names_close(struct dot_names *names)
 {
-    free(names->slots);
+    braid_free(names->slots);
     free(names->names);
     names->slots = NULL;
     names->names = NULL;
@@ -142,7 +143,7 @@ void dot_names_finish(struct dot_names *names)
     while (names->chunks) {
         struct dot_name_chunk *chunk = names->chunks;
         names->chunks = chunk->before;
-        free(chunk);
+        braid_free(chunk);
     }
     *names = (struct dot_names){ 0 };
 }

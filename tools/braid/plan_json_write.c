@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/big_memory.h"
+#include "base/host_memory.h"
 #include "dot_cost.h"
 #include "output.h"
 #include "places.h"
@@ -352,7 +353,7 @@ enum exit_status plan_json_write(const char *path, const struct dot_file *file,
     lists_finish(&json.lanes);
     lists_finish(&json.islands);
     free(json.waiters);
-    free(json.ids);
+    braid_free(json.ids);
     free(json.room);
     return status;
 }

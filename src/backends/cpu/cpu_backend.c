@@ -2,13 +2,13 @@
 // The CPU as a device: opening, closing, its description, and the table of its operations.
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "backends/cpu/cpu.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 // ---- memory: host memory for both kinds, and memory that is freed in stream order ----
 
@@ -28,7 +28,7 @@ static void *allocate(uint64_t bytes)
     uint64_t most = cpu_memory_bytes();
     if (bytes > (most ? most : SIZE_MAX - ALIGNMENT))
         return NULL;
-    return aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    return braid_allocate_aligned(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 }
 
 braid_status braid_cpu_allocate(struct backend *base, braid_memory_kind kind, uint64_t bytes,
@@ -48,7 +48,7 @@ void braid_cpu_release(struct backend *base, braid_memory_kind kind, void *memor
 {
     (void)base;
     (void)kind;
-    free(memory);
+    braid_free(memory);
 }
 
 // ---- the device ----
@@ -112,7 +112,7 @@ static void finish(struct cpu_backend *backend)
     braid_cpu_slabs_finish(&backend->slabs);
     pthread_mutex_destroy(&backend->lock);
     pthread_mutex_destroy(&backend->issue_lock);
-    free(backend);
+    braid_free(backend);
 }
 
 static void close_backend(struct backend *base)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points: moments that streams, lanes and host threads wait for.
-#include <stdlib.h>
 
 #include "backends/cpu/cpu.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 // ---- points ----
 
@@ -176,7 +176,7 @@ braid_status braid_cpu_event_create(struct backend *base, bool timing,
                                     struct backend_event **out_event)
 {
     (void)base;
-    struct cpu_event *event = calloc(1, sizeof(*event));
+    struct cpu_event *event = braid_allocate_zeroed(1, sizeof(*event));
     if (!event)
         return braid_error_no_memory("an event");
     event->base.timing = timing;
@@ -190,7 +190,7 @@ void braid_cpu_event_destroy(struct backend *base, struct backend_event *event)
     if (!event)
         return;
     braid_cpu_point_release(backend, event_of(event)->latest);
-    free(event);
+    braid_free(event);
 }
 
 // A point for the event's next record: the one of its last record, if that was run and nobody else

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools of items of one size, which only grow.
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "backends/cpu/cpu.h"
+#include "base/host_memory.h"
 
 // How many items a frame has in flight at once varies with the workers' luck. A first slab that is
 // larger than most frames, and doubling after it, keep a later frame from being the one that grows.
@@ -31,7 +31,7 @@ static unsigned char *create_slab(struct cpu_slab **slabs, size_t num, size_t it
 {
     size_t bytes = sizeof(struct cpu_slab) + num * item_bytes;
     bytes = (bytes + CPU_LINE_BYTES - 1) / CPU_LINE_BYTES * CPU_LINE_BYTES;
-    struct cpu_slab *slab = aligned_alloc(CPU_LINE_BYTES, bytes);
+    struct cpu_slab *slab = braid_allocate_aligned(CPU_LINE_BYTES, bytes);
     if (!slab)
         return NULL;
     slab->next = *slabs;
@@ -80,6 +80,6 @@ void braid_cpu_slabs_finish(struct cpu_slab **slabs)
     while (*slabs) {
         struct cpu_slab *slab = *slabs;
         *slabs = slab->next;
-        free(slab);
+        braid_free(slab);
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: making and freeing them, queueing on them, and waiting for queued work.
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 
 // ---- commands ----
@@ -472,7 +472,7 @@ braid_status braid_cpu_stream_create(struct backend *base, int32_t priority,
                                      struct backend_stream **out_stream)
 {
     (void)base;
-    struct cpu_stream *stream = aligned_alloc(CPU_LINE_BYTES, sizeof(*stream));
+    struct cpu_stream *stream = braid_allocate_aligned(CPU_LINE_BYTES, sizeof(*stream));
     if (!stream)
         return braid_error_no_memory("a stream");
     memset(stream, 0, sizeof(*stream));
@@ -545,7 +545,7 @@ void braid_cpu_stream_destroy(struct backend *base, struct backend_stream *base_
         wait_for_queue(backend, stream);
     wait_for_threads(backend, stream);
     cpu_chunks_release(backend, stream);
-    free(stream);
+    braid_free(stream);
 }
 
 braid_status braid_cpu_stream_query(struct backend *base, struct backend_stream *base_stream)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks into work: every kind becomes a function of the form of a CPU kernel, with its arguments.
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 
 // ---- kernels: on the CPU, a pointer to the program's function ----
@@ -37,7 +37,7 @@ braid_status braid_cpu_kernel_load(struct backend *base, const braid_kernel *ker
     (void)num_args;
     if (!kernel->cpu)
         return braid_error(BRAID_UNSUPPORTED, "cpu: kernel '%s' has no CPU function", kernel->name);
-    struct cpu_kernel *loaded = calloc(1, sizeof(*loaded));
+    struct cpu_kernel *loaded = braid_allocate_zeroed(1, sizeof(*loaded));
     if (!loaded)
         return braid_error_no_memory("a kernel");
     loaded->call = kernel->cpu;
@@ -49,7 +49,7 @@ braid_status braid_cpu_kernel_load(struct backend *base, const braid_kernel *ker
 void braid_cpu_kernel_unload(struct backend *base, struct backend_kernel *kernel)
 {
     (void)base;
-    free(kernel);
+    braid_free(kernel);
 }
 
 // ---- tasks ----
@@ -324,7 +324,7 @@ static void await_idle_threads(struct cpu_backend *backend)
 braid_status braid_cpu_run_here(struct backend *backend, const struct backend_task *task)
 {
     await_idle_threads(cpu_backend_of(backend));
-    unsigned char *memory = malloc(braid_cpu_task_bytes(task));
+    unsigned char *memory = braid_allocate(braid_cpu_task_bytes(task));
     if (!memory)
         return braid_error_no_memory("a task");
     struct cpu_work work;
@@ -336,6 +336,6 @@ braid_status braid_cpu_run_here(struct backend *backend, const struct backend_ta
     if (work.blocks.end)
         braid_cpu_work_call(&work, &work.blocks);
     braid_inside_end(&inside);
-    free(memory);
+    braid_free(memory);
     return BRAID_OK;
 }

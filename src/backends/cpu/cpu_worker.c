@@ -9,6 +9,7 @@
 #include "backends/cpu/cpu.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 
 // ---- short waits ----
@@ -658,5 +659,5 @@ void braid_cpu_workers_stop(struct cpu_backend *backend)
     cpu_unlock(backend);
     for (uint32_t i = 0; i < backend->num_threads; i++)
         braid_own_thread_join(&backend->threads[i].own);
-    free(backend->threads);
+    braid_free(backend->threads);
 }

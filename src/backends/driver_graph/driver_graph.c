@@ -8,13 +8,13 @@
 #include "backends/driver_graph/driver_graph.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "backends/driver_graph/driver_graph_frames.h"
 #include "backends/gpu/gpu_conditional_launch.h"
 #include "backends/players.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 static void destroy_handles(struct gpu_backend *gpu, struct graph_playing *playing)
 {
@@ -37,9 +37,9 @@ static void free_playing(struct graph_playing *playing)
     braid_driver_graph_prefetches_destroy(playing->prefetches);
     braid_driver_graph_loops_destroy(playing->loops);
     braid_driver_graph_frames_leave(playing->frames);
-    free(playing->nodes);
-    free(playing->states);
-    free(playing);
+    braid_free(playing->nodes);
+    braid_free(playing->states);
+    braid_free(playing);
 }
 
 static bool has_priorities(const struct stage *stage)
@@ -160,7 +160,7 @@ static braid_status build_graph(const struct stage *stage, struct graph_playing 
     braid_status status = build(&left, playing);
     if (!status)
         status = instantiate(&left, gpu, playing);
-    free(playing->islands.frame.tasks);
+    braid_free(playing->islands.frame.tasks);
     playing->islands.frame.tasks = NULL;
     return status;
 }
@@ -240,7 +240,7 @@ static braid_status check(const struct stage *stage)
 static braid_status create(const struct stage *stage, struct playing **out_playing)
 {
     struct gpu_backend *gpu = gpu_from(stage->device->backend);
-    struct graph_playing *playing = calloc(1, sizeof(*playing));
+    struct graph_playing *playing = braid_allocate_zeroed(1, sizeof(*playing));
     if (!playing)
         return braid_error_no_memory("a program");
     playing->gpu = gpu;
@@ -250,7 +250,7 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "creation of a program");
     if (status) {
-        free(playing);
+        braid_free(playing);
         return status;
     }
     status = fill(stage, playing);

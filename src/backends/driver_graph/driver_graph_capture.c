@@ -3,10 +3,10 @@
 #include "backends/driver_graph/driver_graph_capture.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 
 // If the driver could not capture a call, that is BRAID_UNSUPPORTED, with any result of the call.
@@ -68,7 +68,7 @@ static braid_status check_copies(const struct gpu_backend *gpu, const struct bac
     result = api->graph_nodes(graph, nodes, &num);
     braid_status status = result ? braid_gpu_check_task(gpu, result, &api->graph_nodes, task, NULL)
                                  : check_nodes(gpu, task, nodes, num);
-    free(nodes);
+    braid_free(nodes);
     return status;
 }
 

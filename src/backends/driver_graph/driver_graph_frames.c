@@ -13,10 +13,9 @@
 // queue of the device that the two graphs share.
 #include "backends/driver_graph/driver_graph_frames.h"
 
-#include <stdlib.h>
-
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 struct graph_frames {
     uint32_t num_users; // playings
@@ -51,7 +50,7 @@ braid_status braid_driver_graph_frames_create(const struct stage *stage,
         of_first->num_users++;
     if (of_first || !stage->program->num_frame_positions)
         return BRAID_OK;
-    struct graph_frames *frames = calloc(1, sizeof(*frames));
+    struct graph_frames *frames = braid_allocate_zeroed(1, sizeof(*frames));
     if (!frames)
         return braid_error_no_memory("the order of frames");
     frames->num_users = 1;
@@ -72,8 +71,8 @@ void braid_driver_graph_frames_leave(struct graph_frames *frames)
     size_t num = (size_t)frames->num_slots * frames->num_positions;
     for (size_t i = 0; frames->events && i < num && frames->events[i]; i++)
         braid_device_return_event(frames->events[i]->device, frames->events[i]);
-    free(frames->events);
-    free(frames);
+    braid_free(frames->events);
+    braid_free(frames);
 }
 
 static gpu_event event_of(const struct graph_frames *frames, const struct stage *stage,

@@ -3,12 +3,12 @@
 #include "backends/driver_graph/driver_graph_loops.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 
 static const char what_loops[] = "the loops of a graph";
@@ -230,7 +230,7 @@ braid_status braid_driver_graph_loops_create(const struct stage *stage,
 {
     if (!stage->program->num_bodies)
         return BRAID_OK;
-    struct graph_loops *loops = calloc(1, sizeof(*loops));
+    struct graph_loops *loops = braid_allocate_zeroed(1, sizeof(*loops));
     if (!loops)
         return braid_error_no_memory(what_loops);
     loops->gpu = gpu_from(stage->device->backend);
@@ -248,8 +248,8 @@ void braid_driver_graph_loops_destroy(struct graph_loops *loops)
         return;
     braid_gpu_kept_memory_leave(loops->gpu, loops->counters);
     braid_gpu_kept_memory_leave(loops->gpu, loops->iterations);
-    free(loops->items);
-    free(loops);
+    braid_free(loops->items);
+    braid_free(loops);
 }
 
 // ---- nodes ----

@@ -2,13 +2,13 @@
 // Kernels of a driver's graph that fetch inputs of the next kernel.
 #include "backends/driver_graph/driver_graph_prefetch.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 enum {
     LINE_BYTES = 128,
@@ -30,7 +30,7 @@ braid_status braid_driver_graph_prefetches_create(const struct stage *stage,
     const struct tasks *tasks = stage->program->tasks;
     if (!tasks->prefetches)
         return BRAID_OK;
-    struct graph_prefetches *prefetches = calloc(1, sizeof(*prefetches));
+    struct graph_prefetches *prefetches = braid_allocate_zeroed(1, sizeof(*prefetches));
     if (!prefetches)
         return braid_error_no_memory("a program");
     prefetches->gpu = gpu_from(stage->device->backend);
@@ -51,9 +51,9 @@ void braid_driver_graph_prefetches_destroy(struct graph_prefetches *prefetches)
         if (prefetches->kernels[i])
             braid_gpu_kernel_unload(&prefetches->gpu->base, &prefetches->kernels[i]->base);
     }
-    free(prefetches->kernels);
-    free(prefetches->args);
-    free(prefetches);
+    braid_free(prefetches->kernels);
+    braid_free(prefetches->args);
+    braid_free(prefetches);
 }
 
 // Whole lines, none of them beyond the bytes.

@@ -2,11 +2,10 @@
 // Times of nodes in loops and branches of a driver's graph.
 #include "backends/driver_graph/driver_graph_tally.h"
 
-#include <stdlib.h>
-
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 static const char what_tallies[] = "the times of nodes in loops";
 
@@ -56,7 +55,7 @@ static braid_status add_part(struct graph_tallies *tallies, uint32_t num_rows)
     part->num_rows = num_rows;
     const size_t num_bytes = bytes_of(tallies, part);
     void *memory = NULL;
-    part->read = calloc(num_bytes + 1, 1);
+    part->read = braid_allocate_zeroed(num_bytes + 1, 1);
     if (!part->read)
         return braid_error_no_memory(what_tallies);
     braid_status status =
@@ -83,7 +82,7 @@ braid_status braid_driver_graph_tallies_create(struct gpu_backend *gpu,
                                                const struct graph_stamps *stamps,
                                                struct graph_tallies **out_tallies)
 {
-    struct graph_tallies *tallies = calloc(1, sizeof(*tallies));
+    struct graph_tallies *tallies = braid_allocate_zeroed(1, sizeof(*tallies));
     if (!tallies)
         return braid_error_no_memory(what_tallies);
     tallies->gpu = gpu;
@@ -102,11 +101,11 @@ void braid_driver_graph_tallies_destroy(struct graph_tallies *tallies)
         return;
     for (uint32_t i = 0; i < tallies->num_parts; i++) {
         braid_gpu_kept_memory_leave(tallies->gpu, tallies->parts[i].memory);
-        free(tallies->parts[i].read);
+        braid_free(tallies->parts[i].read);
     }
-    free(tallies->parts);
-    free(tallies->places);
-    free(tallies);
+    braid_free(tallies->parts);
+    braid_free(tallies->places);
+    braid_free(tallies);
 }
 
 braid_status braid_driver_graph_tallies_add(const struct graph_tallies *tallies,

@@ -2,7 +2,6 @@
 // Times of the nodes of a driver's graph: writing them, their memory, and reading them.
 #include "backends/driver_graph/driver_graph_times.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/driver_graph/driver_graph_tally.h"
@@ -10,6 +9,7 @@
 #include "backends/gpu/gpu_kept_memory.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/store.h"
 
 enum {
@@ -125,7 +125,7 @@ static braid_status take_memory(struct graph_times *times)
 // All except the times kept, which every frame writes.
 static braid_status upload(struct graph_times *times)
 {
-    unsigned char *begin = calloc(times->kept_at, 1);
+    unsigned char *begin = braid_allocate_zeroed(times->kept_at, 1);
     if (!begin)
         return braid_error_no_memory(what_times);
     if (times->num_rows)
@@ -134,7 +134,7 @@ static braid_status upload(struct graph_times *times)
     if (!status)
         status = braid_gpu_copy_now(times->gpu, times->memory, begin, times->kept_at,
                                     "making room for times");
-    free(begin);
+    braid_free(begin);
     return status;
 }
 
@@ -193,7 +193,7 @@ static braid_status fill(struct graph_times *times, const struct stage *stage)
 braid_status braid_driver_graph_times_create(const struct stage *stage,
                                              struct graph_times **out_times)
 {
-    struct graph_times *times = calloc(1, sizeof(*times));
+    struct graph_times *times = braid_allocate_zeroed(1, sizeof(*times));
     if (!times)
         return braid_error_no_memory(what_times);
     times->gpu = gpu_from(stage->device->backend);
@@ -223,7 +223,7 @@ void braid_driver_graph_times_destroy(struct graph_times *times)
     braid_gpu_kept_memory_leave(times->gpu, times->memory);
     braid_driver_graph_tallies_destroy(times->tallies);
     braid_store_finish(&times->store);
-    free(times);
+    braid_free(times);
 }
 
 static unsigned char *stamps_of(const struct graph_times *times, uint32_t task)
@@ -413,7 +413,7 @@ braid_status braid_driver_graph_times_read(const struct graph_times *times,
     struct gpu_backend *gpu = times->gpu;
     size_t bytes = times->num_bytes - times->kept_at;
     uint64_t num = times->num_frames < times->room ? times->num_frames : times->room;
-    struct gpu_stamp *kept = malloc(bytes + 1);
+    struct gpu_stamp *kept = braid_allocate(bytes + 1);
     if (!kept)
         return braid_error_no_memory(what_times);
     struct gpu_scope scope;
@@ -429,7 +429,7 @@ braid_status braid_driver_graph_times_read(const struct graph_times *times,
         read_bodies(times, times->program, i, out_profile);
         status = read_frame(times, kept + i % times->room * times->num_rows, out_profile);
     }
-    free(kept);
+    braid_free(kept);
     return status;
 }
 

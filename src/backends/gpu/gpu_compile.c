@@ -13,6 +13,7 @@
 #include "base/disk_cache.h"
 #include "base/error.h"
 #include "base/error_details.h"
+#include "base/host_memory.h"
 
 // The target of a compilation: a device's own code, or text that the driver compiles further.
 struct gpu_target {
@@ -155,10 +156,10 @@ static char *read_file(struct reads *reads, const char *path)
     if (!file)
         return NULL;
     bool fits = status.st_size <= MOST_FILE_BYTES;
-    char *text = fits ? calloc((size_t)status.st_size + 1, 1) : NULL;
+    char *text = fits ? braid_allocate_zeroed((size_t)status.st_size + 1, 1) : NULL;
     reads->failed |= fits && !text;
     if (text && fread(text, 1, (size_t)status.st_size + 1, file) != (size_t)status.st_size) {
-        free(text);
+        braid_free(text);
         text = NULL;
     }
     if (!text)
@@ -172,7 +173,7 @@ static bool find_file(struct reads *reads, const char *folder, size_t folder_len
                       const char *name, size_t length)
 {
     struct stat status;
-    char *path = malloc(folder_length + 1 + length + 1);
+    char *path = braid_allocate(folder_length + 1 + length + 1);
     if (!path) {
         reads->failed = true;
         return false;
@@ -191,7 +192,7 @@ static bool find_file(struct reads *reads, const char *folder, size_t folder_len
     if (slot)
         *slot = path;
     else
-        free(path);
+        braid_free(path);
     return found;
 }
 
@@ -232,7 +233,7 @@ static const char *skip_space_and_comments(const char *at)
 // Lines that go on in the next one, joined; "\r\n" counts as one end.
 static char *join_lines(const char *source)
 {
-    char *text = malloc(strlen(source) + 1), *to = text;
+    char *text = braid_allocate(strlen(source) + 1), *to = text;
     if (!text)
         return NULL;
     while (*source) {
@@ -318,7 +319,7 @@ static void read_text(struct reads *reads, const char *path, const char *source)
         if (*behind == '(')
             read_name(reads, folder, length, behind + 1);
     }
-    free(text);
+    braid_free(text);
 }
 
 static void read_all(struct reads *reads, const char *source)
@@ -343,7 +344,7 @@ static void read_all(struct reads *reads, const char *source)
         put_part(reads->key, "file", path);
         put_part(reads->key, "text", text);
         read_text(reads, path, text);
-        free(text);
+        braid_free(text);
     }
 }
 
@@ -356,7 +357,7 @@ static bool put_reads(FILE *key, const char *source, const struct gpu_build *bui
     struct reads reads = { .key = key, .build = build, .knows_own = knows_own };
     read_all(&reads, source);
     for (size_t i = 0; i < reads.paths.num; i++)
-        free(((char **)reads.paths.items)[i]);
+        braid_free(((char **)reads.paths.items)[i]);
     braid_array_finish(&reads.paths);
     braid_array_finish(&reads.folders);
     *out_reason = reads.failed ? NULL : reads.reason;
@@ -419,7 +420,7 @@ static struct gpu_code_key make_key(const struct gpu_backend *gpu,
                                     const struct gpu_code_inputs *inputs)
 {
     struct gpu_code_key key = { 0 };
-    FILE *file = gpu->cache && *inputs->compiler ? open_memstream(&key.bytes, &key.num) : NULL;
+    FILE *file = gpu->cache && *inputs->compiler ? braid_open_text(&key.bytes, &key.num) : NULL;
     if (!file)
         return key;
     const char *reason = NULL;
@@ -427,7 +428,7 @@ static struct gpu_code_key make_key(const struct gpu_backend *gpu,
     if (reason)
         note_reason(inputs->name, reason);
     if (fclose(file) || failed || !known) {
-        free(key.bytes);
+        braid_free(key.bytes);
         key = (struct gpu_code_key){ 0 };
     }
     return key;
@@ -448,8 +449,9 @@ struct program {
 static braid_status refuse_source(const struct program *program, gpu_result result)
 {
     size_t bytes = 0;
-    char *log =
-        program->api->log_bytes(program->handle, &bytes) || bytes < 2 ? NULL : calloc(bytes + 1, 1);
+    char *log = program->api->log_bytes(program->handle, &bytes) || bytes < 2
+                    ? NULL
+                    : braid_allocate_zeroed(bytes + 1, 1);
     bool has_log = log && program->api->log(program->handle, log) == GPU_SUCCESS;
     braid_status status =
         braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' (%s, %s) failed: %s: %.800s",
@@ -457,7 +459,7 @@ static braid_status refuse_source(const struct program *program, gpu_result resu
                     program->api->error_string(result), has_log ? log : "");
     if (has_log)
         braid_error_set_details(" failed: ", log);
-    free(log);
+    braid_free(log);
     return status;
 }
 
@@ -474,7 +476,7 @@ static const char **collect_options(const struct program *program, size_t *out_n
     size_t num = build->num_options + build->num_folders + 1, bytes = num * sizeof(char *);
     for (size_t i = 0; i < build->num_folders; i++)
         bytes += strlen(build->folders[i]) + 3;
-    const char **options = malloc(bytes);
+    const char **options = braid_allocate(bytes);
     if (!options)
         return NULL;
     char *text = (char *)(options + num);
@@ -492,7 +494,7 @@ static const char **collect_options(const struct program *program, size_t *out_n
 static braid_status create(struct program *program)
 {
     const struct gpu_build *build = &program->code->build;
-    const char **texts = calloc(2 * build->num_headers + 1, sizeof(*texts));
+    const char **texts = braid_allocate_zeroed(2 * build->num_headers + 1, sizeof(*texts));
     if (!texts)
         return braid_error_no_memory("the headers of a kernel");
     const char **names = texts + build->num_headers;
@@ -503,7 +505,7 @@ static braid_status create(struct program *program)
     gpu_result result = program->api->create(
         &program->handle, program->code->source, program->name, (int)build->num_headers,
         build->num_headers ? texts : NULL, build->num_headers ? names : NULL);
-    free(texts);
+    braid_free(texts);
     return result ? refuse(program, "", result) : BRAID_OK;
 }
 
@@ -538,7 +540,7 @@ static braid_status read_block(const struct program *program, char **out_block, 
     }
     bool has_code = result == GPU_SUCCESS && bytes > 0;
     size_t all = bytes + 1 + strlen(entry) + 1;
-    char *block = has_code ? calloc(all, 1) : NULL;
+    char *block = has_code ? braid_allocate_zeroed(all, 1) : NULL;
     if (has_code && !block)
         return braid_error_no_memory("a compiled kernel");
     if (block)
@@ -550,7 +552,7 @@ static braid_status read_block(const struct program *program, char **out_block, 
         *out_bytes = all;
         return BRAID_OK;
     }
-    free(block);
+    braid_free(block);
     return braid_error(BRAID_DEVICE_ERROR, "compiling kernel '%s' gave no code: %s", program->name,
                        program->api->error_string(result));
 }
@@ -567,7 +569,7 @@ static braid_status compile(const struct program *program, char **out_block, siz
     if (!options)
         return braid_error_no_memory("the options of a kernel");
     result = program->api->compile(program->handle, (int)num, options);
-    free(options);
+    braid_free(options);
     return result ? refuse_source(program, result) : read_block(program, out_block, out_bytes);
 }
 
@@ -711,7 +713,7 @@ static braid_status find_or_compile(const struct gpu_backend *gpu, const struct 
     *out_block =
         key.bytes ? braid_disk_cache_read(gpu->cache, key.bytes, key.num, out_bytes) : NULL;
     if (*out_block) {
-        free(key.bytes);
+        braid_free(key.bytes);
         return BRAID_OK;
     }
     braid_status status =
@@ -721,8 +723,8 @@ static braid_status find_or_compile(const struct gpu_backend *gpu, const struct 
         key.bytes && !status ? make_key(gpu, &inputs) : (struct gpu_code_key){ 0 };
     if (now.bytes && now.num == key.num && memcmp(now.bytes, key.bytes, key.num) == 0)
         braid_disk_cache_write(gpu->cache, key.bytes, key.num, *out_block, *out_bytes);
-    free(now.bytes);
-    free(key.bytes);
+    braid_free(now.bytes);
+    braid_free(key.bytes);
     return status;
 }
 

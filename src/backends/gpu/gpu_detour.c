@@ -9,13 +9,13 @@
 // of pinned memory. So the driver never gets pageable memory. If the other end is a device, the
 // data goes through pinned memory, and a host call does the rest.
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_layouts.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 // Pinned memory, kept by the device for later execs: freeing it waits for all work on the device.
 struct gpu_staging {
@@ -50,7 +50,7 @@ static void free_staging(const struct gpu_backend *gpu, struct gpu_staging *stag
         else if (current)
             braid_gpu_check_freed(gpu, gpu->api->host_free(staging->memory), &gpu->api->host_free,
                                   "release of pinned memory for copies");
-        free(staging);
+        braid_free(staging);
         staging = next;
     }
 }
@@ -111,13 +111,13 @@ static braid_status lease_staging(struct gpu_backend *gpu, uint64_t bytes, bool 
         return BRAID_OK;
     }
     free_staging(gpu, take_free_staging(gpu, MAX_FREE_STAGING), true);
-    staging = calloc(1, sizeof(*staging));
+    staging = braid_allocate_zeroed(1, sizeof(*staging));
     if (!staging)
         return braid_error_no_memory("a copy");
     *staging = (struct gpu_staging){ .bytes = bytes, .is_signal = is_signal };
     braid_status status = allocate_staging(gpu, staging);
     if (status) {
-        free(staging);
+        braid_free(staging);
         return status;
     }
     *out_staging = staging;
@@ -217,14 +217,14 @@ static bool can_block_apart(const struct gpu_backend *gpu)
 static braid_status prepare_blocking(struct gpu_backend *gpu, const struct backend_detour *before,
                                      struct backend_detour *detour)
 {
-    struct gpu_flag *flag = before ? before->flag : calloc(1, sizeof(*flag));
+    struct gpu_flag *flag = before ? before->flag : braid_allocate_zeroed(1, sizeof(*flag));
     if (!flag)
         return braid_error_no_memory("a host call that blocks");
     if (!before) {
         braid_status status =
             lease_staging(gpu, sizeof(uint64_t), gpu->vendor->index == GPU_HIP, &flag->memory);
         if (status) {
-            free(flag);
+            braid_free(flag);
             return status;
         }
         atomic_store_explicit(word_of(flag), 0, memory_order_release);
@@ -274,10 +274,10 @@ static void leave_flag(const struct backend_detour *detour)
     while (flag->spare) {
         struct backend_detour *spare = flag->spare;
         flag->spare = spare->next;
-        free(spare);
+        braid_free(spare);
     }
     return_staging(detour->gpu, flag->memory);
-    free(flag);
+    braid_free(flag);
 }
 
 // A call that changes every frame needs no more memory than was ever in use at once.
@@ -292,7 +292,7 @@ static void finish_blocking(struct backend_detour *detour)
         return;
     }
     leave_flag(detour);
-    free(detour);
+    braid_free(detour);
 }
 
 static gpu_result queue_wait(const struct gpu_backend *gpu, gpu_stream stream,
@@ -462,7 +462,7 @@ braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task
         return status;
     struct backend_detour *kept = take_spare(&detour);
     if (!kept)
-        kept = malloc(sizeof(*kept));
+        kept = braid_allocate(sizeof(*kept));
     if (!kept) {
         return_staging(gpu, detour.staging);
         leave_flag(&detour);
@@ -482,7 +482,7 @@ void braid_gpu_task_finish(struct backend *backend, struct backend_task *task)
         finish_blocking(detour);
     } else {
         return_staging(gpu_from(backend), detour->staging);
-        free(detour);
+        braid_free(detour);
     }
     task->detour = NULL;
 }

@@ -2,8 +2,9 @@
 // A text with pieces of it replaced, in order.
 #include "backends/gpu/gpu_edit.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/host_memory.h"
 
 void braid_gpu_edit(struct gpu_edits *edits, const char *from, const char *to, const char *with)
 {
@@ -25,7 +26,7 @@ char *braid_gpu_apply_edits(const struct gpu_edits *edits, const char *text)
     size_t bytes = strlen(text) + 1;
     for (size_t i = 0; i < edits->items.num; i++)
         bytes += items[i].length;
-    char *made = edits->failed ? NULL : malloc(bytes);
+    char *made = edits->failed ? NULL : braid_allocate(bytes);
     char *to = made;
     for (size_t i = 0; made && i < edits->items.num; i++) {
         const struct gpu_edit *edit = &items[i];

@@ -3,15 +3,15 @@
 #include "backends/gpu/gpu_backend.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 
 braid_status braid_gpu_event_create(struct backend *backend, bool timing,
                                     struct backend_event **out_event)
 {
-    struct gpu_event *event = calloc(1, sizeof(*event));
+    struct gpu_event *event = braid_allocate_zeroed(1, sizeof(*event));
     if (!event)
         return braid_error_no_memory("an event");
     event->base.timing = timing;
@@ -23,7 +23,7 @@ braid_status braid_gpu_event_create(struct backend *backend, bool timing,
         status = braid_gpu_end(&call, result, &call.api->event_create);
     }
     if (status) {
-        free(event);
+        braid_free(event);
         return status;
     }
     *out_event = &event->base;
@@ -44,7 +44,7 @@ void braid_gpu_event_destroy(struct backend *backend, struct backend_event *base
                               what);
         braid_gpu_leave(gpu, &scope);
     }
-    free(event);
+    braid_free(event);
 }
 
 braid_status braid_gpu_event_record(struct backend *backend, struct backend_event *event,

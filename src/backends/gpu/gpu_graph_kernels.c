@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of Braid's own that stand in driver graphs.
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_edit.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 extern const char braid_gpu_graph_stamp_ptx[], braid_gpu_graph_keep_ptx[],
     braid_gpu_graph_tally_ptx[], braid_gpu_graph_loop_begin_ptx[], braid_gpu_graph_loop_next_ptx[],
@@ -77,7 +77,7 @@ static braid_status load(struct gpu_backend *gpu, enum gpu_graph_kernel_index in
     if (!text)
         return braid_error_no_memory("a kernel of Braid's own");
     gpu_result result = gpu->api->module_load(&module, text);
-    free(text);
+    braid_free(text);
     if (result == GPU_SUCCESS) {
         slot = &gpu->api->module_function;
         result = gpu->api->module_function(&function, module, kernels[index].entry);

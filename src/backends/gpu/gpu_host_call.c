@@ -2,10 +2,10 @@
 // Host calls with a record, for two reasons.
 // A driver may have only stream callbacks, whose functions have another shape. And functions of the
 // program are marked while they run.
-#include <stdlib.h>
 
 #include "backends/gpu/gpu_backend.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/inside.h"
 
 // The data to make the call with. Records go back to a list when the call has been made. So
@@ -56,7 +56,7 @@ static struct gpu_host_record *get_record(struct gpu_backend *gpu, gpu_host_func
     if (record)
         unlink_record(record);
     else
-        record = malloc(sizeof(*record));
+        record = braid_allocate(sizeof(*record));
     if (record) {
         *record = (struct gpu_host_record){
             .gpu = gpu, .call = call, .user = user, .is_callback = is_callback
@@ -127,7 +127,7 @@ static void free_records(struct gpu_host_record *record)
 {
     while (record) {
         struct gpu_host_record *next = record->next;
-        free(record);
+        braid_free(record);
         record = next;
     }
 }

@@ -2,9 +2,8 @@
 // Memory of islands, loops and frames' times, which is used again and freed late.
 #include "backends/gpu/gpu_kept_memory.h"
 
-#include <stdlib.h>
-
 #include "base/error.h"
+#include "base/host_memory.h"
 
 // All of a device, used or not, in a list under gpu_backend.lock.
 struct gpu_left_memory {
@@ -73,7 +72,7 @@ static bool free_unused(struct gpu_backend *gpu, bool current)
         struct gpu_left_memory *next = left->next;
         if (current)
             braid_gpu_release(&gpu->base, left->kind, left->memory);
-        free(left);
+        braid_free(left);
         left = next;
     }
     return found;
@@ -102,13 +101,13 @@ braid_status braid_gpu_kept_memory_take(struct gpu_backend *gpu, braid_memory_ki
         *out_memory = found;
         return BRAID_OK;
     }
-    struct gpu_left_memory *made = malloc(sizeof(*made));
+    struct gpu_left_memory *made = braid_allocate(sizeof(*made));
     if (!made)
         return braid_error_no_memory("the memory of an island");
     *made = (struct gpu_left_memory){ .kind = kind, .bytes = size, .used = true };
     braid_status status = allocate(gpu, kind, size, &made->memory);
     if (status) {
-        free(made);
+        braid_free(made);
         return status;
     }
     pthread_mutex_lock(&gpu->lock);

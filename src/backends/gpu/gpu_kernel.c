@@ -4,11 +4,11 @@
 #include "backends/gpu/gpu_backend.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx_passes.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 struct gpu_module {
     struct gpu_module *next;
@@ -64,10 +64,10 @@ static braid_status compile(const struct gpu_backend *gpu, const braid_kernel *k
     braid_status status = braid_gpu_compile(gpu, kernel->name, code, as_text, &compiled);
     if (status)
         return status;
-    free(module->entry);
-    module->entry = *compiled.entry ? strdup(compiled.entry) : NULL;
+    braid_free(module->entry);
+    module->entry = *compiled.entry ? braid_copy_text(compiled.entry) : NULL;
     if (*compiled.entry && !module->entry) {
-        free(compiled.image);
+        braid_free(compiled.image);
         return braid_error_no_memory("a kernel's name");
     }
     *out_image = compiled.image;
@@ -115,7 +115,7 @@ static braid_status compile_and_load(const struct gpu_backend *gpu, const braid_
     if (status)
         return status;
     status = load_image(gpu, kernel, image, &module->handle);
-    free(image);
+    braid_free(image);
     return status;
 }
 
@@ -150,7 +150,7 @@ static braid_status load_text(const struct gpu_backend *gpu, const braid_kernel 
     if (!changed)
         return needed ? refuse_changes(kernel, code, reason.text) : BRAID_OK;
     gpu_result result = gpu->api->module_load(&module->handle, changed);
-    free(changed);
+    braid_free(changed);
     module->waits_first = result == GPU_SUCCESS && changes & KERNEL_WAITS_FIRST;
     if (!braid_gpu_refuses_text(result))
         return check_loaded(gpu, kernel, result);
@@ -220,9 +220,9 @@ static struct gpu_module *take_retired(struct gpu_backend *gpu, uint32_t least)
 
 static void free_module(struct gpu_module *module)
 {
-    free(module->entry);
-    free(module->text);
-    free(module);
+    braid_free(module->entry);
+    braid_free(module->text);
+    braid_free(module);
 }
 
 static void unload_all(const struct gpu_backend *gpu, struct gpu_module *module, bool current)
@@ -253,7 +253,7 @@ static braid_status acquire_module(struct gpu_backend *gpu, const braid_kernel *
         *out_module = module;
         return BRAID_OK;
     }
-    module = calloc(1, sizeof(*module));
+    module = braid_allocate_zeroed(1, sizeof(*module));
     if (!module)
         return braid_error_no_memory("a module");
     unload_all(gpu, take_retired(gpu, MAX_RETIRED), true);
@@ -343,7 +343,7 @@ static gpu_result count_parameters(const struct gpu_backend *gpu, gpu_function f
 static braid_status read_sizes(const struct gpu_backend *gpu, struct gpu_kernel *kernel,
                                uint32_t num)
 {
-    uint32_t *all = calloc((size_t)num + 1, sizeof(*all));
+    uint32_t *all = braid_allocate_zeroed((size_t)num + 1, sizeof(*all));
     if (!all)
         return braid_error_no_memory("a kernel's parameters");
     gpu_result result = GPU_SUCCESS;
@@ -410,10 +410,10 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
 static void destroy_kernel(struct gpu_backend *gpu, struct gpu_kernel *kernel)
 {
     release_module(gpu, kernel->module);
-    free(atomic_load_explicit(&kernel->callable, memory_order_relaxed));
-    free(kernel->parameter_bytes);
-    free(kernel->entry);
-    free(kernel);
+    braid_free(atomic_load_explicit(&kernel->callable, memory_order_relaxed));
+    braid_free(kernel->parameter_bytes);
+    braid_free(kernel->entry);
+    braid_free(kernel);
 }
 
 static void drop_reference(struct gpu_backend *gpu, struct gpu_kernel *kernel)
@@ -442,10 +442,10 @@ static void insert_kernel(struct gpu_backend *gpu, struct gpu_kernel *kernel)
 static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *kernel,
                                   const struct gpu_code *code, struct gpu_kernel **out_kernel)
 {
-    struct gpu_kernel *loaded = calloc(1, sizeof(*loaded));
+    struct gpu_kernel *loaded = braid_allocate_zeroed(1, sizeof(*loaded));
     if (!loaded)
         return braid_error_no_memory("a kernel");
-    loaded->entry = strdup(code->entry);
+    loaded->entry = braid_copy_text(code->entry);
     loaded->code = *code;
     loaded->code.entry = loaded->entry;
     braid_status status = loaded->entry ? BRAID_OK : braid_error_no_memory("a kernel");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading a vendor's library once for the process, counting its devices, opening and closing one.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
@@ -10,6 +9,7 @@
 #include "base/array.h"
 #include "base/disk_cache.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/process.h"
 #include "base/ranges.h"
 
@@ -232,7 +232,7 @@ braid_status braid_gpu_find(const struct backend_driver *driver, uint32_t ordina
     braid_status status = check_available(driver, ordinal);
     if (status)
         return status;
-    struct gpu_backend *gpu = calloc(1, sizeof(*gpu));
+    struct gpu_backend *gpu = braid_allocate_zeroed(1, sizeof(*gpu));
     if (!gpu)
         return braid_error_no_memory("the description of a device");
     gpu->vendor = vendor;
@@ -242,7 +242,7 @@ braid_status braid_gpu_find(const struct backend_driver *driver, uint32_t ordina
     const int error = braid_gpu_keep_error(gpu->api);
     status = find_device(gpu, out_device);
     braid_gpu_restore_error(gpu->api, error);
-    free(gpu);
+    braid_free(gpu);
     return status;
 }
 
@@ -255,7 +255,7 @@ static void free_backend(struct gpu_backend *gpu)
     pthread_mutex_destroy(&gpu->lock);
     pthread_mutex_destroy(&gpu->load_lock);
     braid_disk_cache_close(gpu->cache);
-    free(gpu);
+    braid_free(gpu);
 }
 
 static void gpu_close(struct backend *backend)

@@ -2,7 +2,6 @@
 // The changes of a kernel's text, in the order in which they are made.
 #include "backends/gpu/gpu_ptx_passes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_edit.h"
@@ -11,6 +10,7 @@
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "base/host_memory.h"
 #include "ptx/ptx_leave.h"
 #include "ptx/ptx_read.h"
 
@@ -389,7 +389,7 @@ char *braid_gpu_ptx_change(const char *text, const struct gpu_code *code, unsign
             *changes &= ~(unsigned)KERNEL_WAITS_FIRST;
             continue;
         }
-        free(made);
+        braid_free(made);
         made = next;
         if (!made)
             return NULL;

@@ -2,9 +2,8 @@
 // Streams: non-blocking ones of the backend's own, and wrapped ones of the program.
 #include "backends/gpu/gpu_backend.h"
 
-#include <stdlib.h>
-
 #include "base/error.h"
+#include "base/host_memory.h"
 
 // The range runs from the least urgent, a larger number, to the most urgent, a smaller one.
 int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority)
@@ -26,7 +25,7 @@ unsigned long long braid_gpu_priority_flag(const struct gpu_backend *gpu, bool h
 braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
                                      struct backend_stream **out_stream)
 {
-    struct gpu_stream *stream = calloc(1, sizeof(*stream));
+    struct gpu_stream *stream = braid_allocate_zeroed(1, sizeof(*stream));
     if (!stream)
         return braid_error_no_memory("a stream");
     struct gpu_call call;
@@ -37,7 +36,7 @@ braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
         status = braid_gpu_end(&call, result, &call.api->stream_create);
     }
     if (status) {
-        free(stream);
+        braid_free(stream);
         return status;
     }
     *out_stream = &stream->base;
@@ -48,7 +47,7 @@ braid_status braid_gpu_stream_wrap(struct backend *backend, void *handle,
                                    struct backend_stream **out_stream)
 {
     (void)backend;
-    struct gpu_stream *stream = calloc(1, sizeof(*stream));
+    struct gpu_stream *stream = braid_allocate_zeroed(1, sizeof(*stream));
     if (!stream)
         return braid_error_no_memory("a stream");
     *stream = (struct gpu_stream){ .base = { .wrapped = true }, .handle = handle };
@@ -79,7 +78,7 @@ void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *ba
                               &gpu->api->stream_destroy, "destruction of a stream");
         braid_gpu_leave(gpu, &scope);
     }
-    free(stream);
+    braid_free(stream);
 }
 
 // Braid queued work on its own streams, which are gone, and on the default stream. The program's

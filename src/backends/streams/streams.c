@@ -5,6 +5,7 @@
 #include "backends/players.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "base/ranges.h"
 
@@ -124,7 +125,7 @@ static braid_status streams_played_create(struct streams_playing *streams,
 {
     if (!stage->program->num_bodies)
         return BRAID_OK;
-    streams->played = calloc(1, sizeof(*streams->played));
+    streams->played = braid_allocate_zeroed(1, sizeof(*streams->played));
     if (!streams->played)
         return braid_error_no_memory("the loops of an exec");
     return make_loops(streams->played, stage);
@@ -138,11 +139,11 @@ static void streams_played_destroy(struct streams_played *played)
     for (uint32_t i = played->num; i-- > 0;) {
         if (played->loops[i].playing)
             played->player->destroy(played->loops[i].playing);
-        free(played->loops[i].frames);
+        braid_free(played->loops[i].frames);
     }
-    free(played->loops);
-    free(played->loop_of);
-    free(played);
+    braid_free(played->loops);
+    braid_free(played->loop_of);
+    braid_free(played);
 }
 
 // Launches a loop on the lane.
@@ -460,7 +461,7 @@ static void destroy(struct playing *playing)
     return_event(streams->fork);
     braid_streams_times_destroy(streams->times);
     braid_store_finish(&streams->store);
-    free(streams);
+    braid_free(streams);
 }
 
 static braid_status lease_event(struct streams_playing *streams, braid_device *device,
@@ -608,7 +609,7 @@ static braid_status lease(struct streams_playing *streams, const struct stage *s
 
 static braid_status create(const struct stage *stage, struct playing **out_playing)
 {
-    struct streams_playing *streams = calloc(1, sizeof(*streams));
+    struct streams_playing *streams = braid_allocate_zeroed(1, sizeof(*streams));
     if (!streams)
         return braid_error_no_memory("an exec");
     streams->device = stage->device;

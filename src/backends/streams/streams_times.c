@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of frames on streams: where the marks are, how they are recorded and read.
-#include <stdlib.h>
 
 #include "backends/streams/streams.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 
 static size_t count_marks(const struct streams_playing *streams)
 {
@@ -42,7 +42,7 @@ static braid_status make_clock(braid_device *device, struct streams_times *times
 
 braid_status braid_streams_times_create(struct streams_playing *streams, uint32_t num_frames)
 {
-    struct streams_times *times = calloc(1, sizeof(*times));
+    struct streams_times *times = braid_allocate_zeroed(1, sizeof(*times));
     streams->times = times;
     if (!times)
         return braid_error_no_memory("the times of frames");
@@ -61,7 +61,7 @@ void braid_streams_times_destroy(struct streams_times *times)
     if (times->clock_stream)
         braid_device_return_stream(times->device, times->clock_stream);
     braid_store_finish(&times->store);
-    free(times);
+    braid_free(times);
 }
 
 // Returns where the frame begun last has its times.
@@ -154,7 +154,7 @@ static braid_status read_frame(const struct streams_playing *streams, braid_even
     }
     if (!status)
         status = read_mark(streams, marks, &next, frame->begin, &frame->end);
-    free(now);
+    braid_free(now);
     return status;
 }
 

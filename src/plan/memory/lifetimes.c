@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/links.h"
 
 // Place l of a clock: so many nodes of lane l are known to have ended.
@@ -86,7 +87,7 @@ static braid_status check_first_accesses(const braid_graph *graph,
             status = check_first_access(graph, node, lifetimes->resources[block], access->mode);
         }
     }
-    free(seen);
+    braid_free(seen);
     braid_graph_units_finish(&units);
     return status;
 }
@@ -242,7 +243,7 @@ braid_status braid_lifetimes_most_alive(const struct lifetimes *lifetimes, uint6
         alive += changes[i];
         most = alive > most ? alive : most;
     }
-    free(changes);
+    braid_free(changes);
     *out_bytes = most;
     return BRAID_OK;
 }

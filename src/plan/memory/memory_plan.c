@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "plan/memory/lifetimes.h"
 
 // ---- many blocks, by time ----
@@ -205,7 +206,7 @@ static bool walk_all(struct walk *walk, uint64_t most_questions)
     if (!list)
         return false;
     go_by_order(walk, list);
-    free(list);
+    braid_free(list);
     return true;
 }
 
@@ -511,7 +512,7 @@ static braid_status pack_by_size(const struct lifetimes *lifetimes, uint64_t bou
     braid_status status = find_clashes(&clashes);
     if (!status)
         status = pack_pairs(&clashes, bound, out_offsets, out_bytes);
-    free(clashes.rows);
+    braid_free(clashes.rows);
     return status;
 }
 
@@ -582,7 +583,7 @@ static braid_status pack_place(const struct lifetimes *lifetimes, const uint32_t
     for (uint32_t i = 0; i < num_chosen && !status; i++)
         block_offsets[chosen[i]] = begin + offsets[i];
     braid_lifetimes_finish(&some);
-    free(offsets);
+    braid_free(offsets);
     return status;
 }
 
@@ -604,7 +605,7 @@ static braid_status pack_places(const struct lifetimes *lifetimes, const braid_g
         plan->info.arena_bytes = (plan->info.arena_bytes + alignment - 1) / alignment * alignment;
         plan->begins[place + 1] = plan->info.arena_bytes;
     }
-    free(chosen);
+    braid_free(chosen);
     return status;
 }
 
@@ -633,14 +634,14 @@ static braid_status pack_plan(const struct lifetimes *lifetimes, const braid_gra
                               : braid_error_no_memory("the memory of a plan");
     if (!status)
         spread(graph, lifetimes, block_offsets, plan);
-    free(block_offsets);
+    braid_free(block_offsets);
     return status;
 }
 
 void braid_memory_plan_finish(struct memory_plan *plan)
 {
-    free(plan->offsets);
-    free(plan->begins);
+    braid_free(plan->offsets);
+    braid_free(plan->begins);
     *plan = (struct memory_plan){ 0 };
 }
 

@@ -7,6 +7,7 @@
 #include <braid/schedule.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/graph.h"
 #include "graph/regions.h"
 #include "plan/plan_heap.h"
@@ -393,10 +394,10 @@ static braid_status find_order(const struct place_task *task, uint32_t **out_ord
         done = list_ready(&list, &ready, left, order);
     }
     braid_array_finish(&ready.items);
-    free(list.rank);
-    free(left);
+    braid_free(list.rank);
+    braid_free(left);
     if (!done) {
-        free(order);
+        braid_free(order);
         return braid_error_no_memory("the places of a plan");
     }
     *out_order = order;
@@ -434,7 +435,7 @@ static braid_status place_list(struct place_times *times)
         if (!place_times_put(times, order[i], place, start_ns))
             status = braid_error_no_memory("the places of a plan");
     }
-    free(order);
+    braid_free(order);
     return status;
 }
 
@@ -622,7 +623,7 @@ braid_status braid_graph_place(const braid_graph *graph, const struct plan_optio
     braid_place_task_finish(&placing.task);
     braid_plan_graph_release(placing.plan);
     braid_graph_destroy(placing.units);
-    free(placing.place_of);
+    braid_free(placing.place_of);
     if (status) {
         braid_placed_release(placing.best);
         return status;

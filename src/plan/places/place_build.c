@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "graph/add.h"
 #include "graph/regions.h"
 #include "plan/places/place.h"
@@ -35,7 +36,8 @@ static braid_status place_memory_create(braid_graph *graph, uint32_t num_places,
     struct place_memory memory = { .graph = graph,
                                    .num_resources = (uint32_t)num,
                                    .num_places = num_places,
-                                   .replicas = malloc((num * num_places + 1) * sizeof(uint32_t)) };
+                                   .replicas =
+                                       braid_allocate((num * num_places + 1) * sizeof(uint32_t)) };
     if (!memory.replicas)
         return braid_error_no_memory("the replicas of a plan");
     for (size_t i = 0; i < num * num_places; i++)
@@ -46,7 +48,7 @@ static braid_status place_memory_create(braid_graph *graph, uint32_t num_places,
 
 static void place_memory_finish(struct place_memory *memory)
 {
-    free(memory->replicas);
+    braid_free(memory->replicas);
     *memory = (struct place_memory){ 0 };
 }
 
@@ -511,7 +513,7 @@ static braid_status return_home(struct build *build)
 
 static braid_status begin(struct build *build, const braid_place_model *model)
 {
-    struct placed *placed = calloc(1, sizeof(*placed));
+    struct placed *placed = braid_allocate_zeroed(1, sizeof(*placed));
     if (!placed)
         return braid_error_no_memory("a graph with places");
     build->placed = placed;
@@ -571,7 +573,7 @@ braid_status braid_place_build(const braid_graph *graph, const struct plan_graph
     place_memory_finish(&build.memory);
     braid_graph_segments_finish(&build.segments);
     braid_array_finish(&build.copy_addresses);
-    free(build.valid);
+    braid_free(build.valid);
     if (status)
         braid_placed_release(build.placed);
     else

@@ -2,6 +2,7 @@
 // The facts of a graph that placing needs: costs of units by place, their accesses to memory, and
 // the data along edges.
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "graph/regions.h"
 #include "plan/places/place.h"
@@ -223,7 +224,7 @@ static braid_status place_find_allowed(const braid_graph *graph, const struct pl
          i++) // once all have said where they must be
         if (braid_graph_region_of(graph, i) != GRAPH_NONE && !nodes[nodes[i].main].place)
             prefer_first(graph, i, &allowed[plan_unit_of(plan, i)]);
-    free(rules.fixed_by);
+    braid_free(rules.fixed_by);
     return status ? status : join_hints(&rules);
 }
 

@@ -2,11 +2,11 @@
 // The walker: making, launching and freeing programs; and the player's table.
 #include "backends/cpu/walker/walker.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/players.h"
 #include "base/error.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 
 // ---- compiling a plan's program into the steps of the lane walker ----
@@ -152,7 +152,8 @@ static bool make_gates(const struct program *from, uint32_t num_slots, struct cp
     if (!num)
         return true;
     program->frame_steps = braid_store_take(&program->store, num, sizeof(*program->frame_steps));
-    program->gates = aligned_alloc(CPU_LINE_BYTES, from->num_lanes * sizeof(*program->gates));
+    program->gates =
+        braid_allocate_aligned(CPU_LINE_BYTES, from->num_lanes * sizeof(*program->gates));
     if (!program->frame_steps || !program->gates)
         return false;
     for (uint32_t i = 0; i < from->num_lanes; i++)
@@ -220,7 +221,7 @@ static struct cpu_patch *take_patch(struct cpu_program *program)
 {
     struct cpu_patch *patch = program->free_patches;
     if (!patch)
-        return calloc(1, sizeof(*patch));
+        return braid_allocate_zeroed(1, sizeof(*patch));
     program->free_patches = patch->next;
     patch->entries.num = 0;
     patch->bytes.num = 0;
@@ -368,7 +369,7 @@ static void free_patch(struct cpu_patch *patch)
         return;
     braid_array_finish(&patch->entries);
     braid_array_finish(&patch->bytes);
-    free(patch);
+    braid_free(patch);
 }
 
 static void cpu_patches_finish(struct cpu_program *program)
@@ -409,7 +410,7 @@ static void *allocate_lines(size_t num, size_t bytes)
     // Sizes of types with line alignment are multiples of it, as aligned_alloc asks.
     if (num > SIZE_MAX / bytes)
         return NULL;
-    return aligned_alloc(CPU_LINE_BYTES, num ? num * bytes : bytes);
+    return braid_allocate_aligned(CPU_LINE_BYTES, num ? num * bytes : bytes);
 }
 
 // A task is in one body, or in the whole. So all programs of a frame have one table.
@@ -435,7 +436,7 @@ static bool allocate(const struct stage *stage, struct cpu_program *program)
         if (program_takes_time(from, &from->ops[i]))
             arena_bytes += braid_cpu_task_bytes(&stage->frame->tasks[from->ops[i].node]);
     program->lanes = allocate_lines(from->num_lanes, sizeof(*program->lanes));
-    program->arena = malloc(arena_bytes ? arena_bytes : 1);
+    program->arena = braid_allocate(arena_bytes ? arena_bytes : 1);
     program->bodies = braid_store_take(&program->store, from->num_bodies, sizeof(*program->bodies));
     for (uint32_t i = 0; program->lanes && i < from->num_lanes; i++)
         program->lanes[i] = (struct cpu_lane){ 0 };
@@ -489,7 +490,7 @@ static braid_status fill_program(const struct stage *stage, struct cpu_program *
         return braid_error_no_memory("a program");
     capture_tasks(stage, program, works);
     status = cpu_program_compile(stage, works, program);
-    free(works);
+    braid_free(works);
     return status;
 }
 
@@ -501,14 +502,14 @@ static void free_program(struct cpu_program *program)
     braid_cpu_program_await_polls(program);
     cpu_patches_finish(program);
     pthread_mutex_destroy(&program->patch_lock);
-    free(program->lanes);
-    free(program->arena);
+    braid_free(program->lanes);
+    braid_free(program->arena);
     if (!program->shares_changing)
-        free(program->changing);
-    free(program->gates);
+        braid_free(program->changing);
+    braid_free(program->gates);
     braid_store_finish(&program->store);
     braid_cpu_profile_destroy(program->profile);
-    free(program);
+    braid_free(program);
 }
 
 // `around` has the loop whose body it is; NULL: it is the whole.

@@ -3,11 +3,11 @@
 #include "backends/cpu/walker/walker_profile.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -65,7 +65,8 @@ static bool allocate(struct cpu_profile *profile)
     profile->tallies =
         braid_allocate_zeroed(profile->num_tallied * num_steps, sizeof(*profile->tallies));
     profile->frames = braid_allocate_zeroed(room, sizeof(*profile->frames));
-    profile->clocks = aligned_alloc(CPU_LINE_BYTES, (num_lanes + 1) * sizeof(*profile->clocks));
+    profile->clocks =
+        braid_allocate_aligned(CPU_LINE_BYTES, (num_lanes + 1) * sizeof(*profile->clocks));
     for (uint32_t i = 0; profile->clocks && i < num_lanes; i++)
         profile->clocks[i] = (struct cpu_lane_clock){ 0 };
     return profile->spans && profile->tallies && profile->frames && profile->clocks;
@@ -75,7 +76,7 @@ braid_status braid_cpu_profile_create(struct cpu_program *program, const struct 
                                       uint32_t num_frames, size_t num_steps,
                                       const size_t *op_of_step)
 {
-    struct cpu_profile *profile = calloc(1, sizeof(*profile));
+    struct cpu_profile *profile = braid_allocate_zeroed(1, sizeof(*profile));
     program->profile = profile;
     if (!profile)
         return braid_error_no_memory("the times of frames");
@@ -95,11 +96,11 @@ void braid_cpu_profile_destroy(struct cpu_profile *profile)
 {
     if (!profile)
         return;
-    free(profile->spans);
-    free(profile->tallies);
-    free(profile->frames);
-    free(profile->clocks);
-    free(profile);
+    braid_free(profile->spans);
+    braid_free(profile->tallies);
+    braid_free(profile->frames);
+    braid_free(profile->clocks);
+    braid_free(profile);
 }
 
 // Ends the latest frame, whose lanes have all ended.
