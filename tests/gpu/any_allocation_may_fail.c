@@ -67,7 +67,7 @@ static void in_mode(braid_exec_mode mode)
             .life = { .backend = backend, .mode = mode, .heal = heal },
             .words = words,
             .code = for_good,
-            .frames = 3,
+            .frames = 4, // one is in base/host_memory.h
             .step = (sweep_is_shortened() ? sweep_step() : 2) * (1 + for_good),
             .phase = sweep_is_shortened() ? 1 : 0,
             .least = 300,

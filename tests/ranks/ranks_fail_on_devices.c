@@ -19,6 +19,8 @@
 
 #include <braid/braid.h>
 
+#include "counted_memory.h"
+
 // Long enough for ranks that are there to come on a busy machine.
 #define TIMEOUT_NS 6000000000
 
@@ -83,6 +85,7 @@ static void open_job(struct job *job)
     CHECK(braid_communicator_create(job->ranks, "world", 0, &job->world));
     const braid_device_options device = {
         .backend = "cuda",
+        .allocator = &counted_memory,
         .ordinal = rank_of(job->ranks) % (devices ? (uint32_t)atoi(devices) : 1),
     };
     CHECK(braid_device_open(&device, &job->device));
@@ -97,6 +100,10 @@ static void close_job(struct job *job)
     braid_memory_free(job->device, job->memory);
     (void)braid_ranks_close(job->ranks);
     CHECK(braid_device_close(job->device));
+    if (atomic_load(&num_counted) != 0) {
+        fprintf(stderr, "%ld blocks of the device are left\n", atomic_load(&num_counted));
+        exit(1);
+    }
 }
 
 static void lose_launch(struct job *job, bool dies)

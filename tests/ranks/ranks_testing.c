@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "counted_memory.h"
+
 braid_ranks *ranks;
 braid_communicator *world, *other;
 uint32_t rank;
@@ -36,7 +38,9 @@ int close_ranks(int num_failed)
 int begin_job(void **state)
 {
     struct job *job = calloc(1, sizeof(*job));
-    const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
+    const braid_device_options options = { .backend = "cpu",
+                                           .num_workers = 2,
+                                           .allocator = &counted_memory };
     check_ok(braid_device_open(&options, &job->device));
     check_ok(braid_graph_create(&job->graph));
     check_ok(braid_graph_add_communicator(job->graph, world, &job->world));
@@ -50,6 +54,7 @@ int end_job(void **state)
     braid_exec_destroy(job->exec);
     braid_graph_destroy(job->graph);
     check_ok(braid_device_close(job->device));
+    assert_int_equal(atomic_load(&num_counted), 0);
     free(job);
     return 0;
 }

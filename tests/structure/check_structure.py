@@ -51,6 +51,14 @@ SHARED_WITH_TOOLS = ("base/array.h", "base/big_memory.h", "base/hash.h", "base/h
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)
 PLAIN_GETENV = re.compile(r"\bgetenv\b")
+LIBC_MEMORY = re.compile(r"(?<![\w.>])((?:malloc|calloc|realloc|reallocarray|free|strn?dup|aligned_alloc|posix_memalign|memalign"
+                         r"|v?asprintf|open_w?memstream|getline|getdelim|realpath)(?=\()|(?<=, )free(?=\)))")
+# Where libc's memory is used all the same: the file, and how often.
+LIBC_MEMORY_OF = {
+    "src/base/host_memory.c": None,  # the module for it
+    "src/base/disk_cache.c": 1,  # getcwd allocates
+    "addons/ranks/mpi_engine.c": None,  # a module of its own
+}
 C_FILES = (".c", ".h", ".cpp", ".hpp")
 DEVICE_FILES = (".cu", ".ptx")
 TEXT_FILES = C_FILES + (".py", ".sh", ".build", ".md", ".txt", ".1", ".map")
@@ -181,6 +189,17 @@ def check_environment(root, names):
                     yield f"{name}:{number}: call secure_getenv, not getenv"
 
 
+def check_host_memory(root, names):
+    """The program may allocate the host memory of a device: all of it comes from base/host_memory.h."""
+    for name in names:
+        if not name.startswith(("src/", "addons/")) or not name.endswith(C_FILES) or LIBC_MEMORY_OF.get(name, 0) is None:
+            continue
+        lines = [re.sub(r'//.*|"[^"]*"', "", line) for line in read(root, name).splitlines()]
+        found = [(number, line) for number, line in enumerate(lines, 1) if LIBC_MEMORY.search(line)]
+        for number, line in found[LIBC_MEMORY_OF.get(name, 0):]:
+            yield f"{name}:{number}: {LIBC_MEMORY.search(line).group(1)}: call base/host_memory.h"
+
+
 def check_whitespace(root, names):
     for name in names:
         if not is_source(name) and not name.endswith(TEXT_FILES) and name not in SCRIPTS:
@@ -255,6 +274,7 @@ CHECKS = [
     ("no files include each other in a circle", check_circles),
     ("examples, tools and public headers use the public interface", check_public),
     ("the environment is read by secure_getenv", check_environment),
+    ("host memory comes from base/host_memory.h", check_host_memory),
     ("no tabs, no trailing space, a newline at the end", check_whitespace),
     ("every source has its licence line", check_licence_lines),
     ("every source says what it is for", check_purpose),
