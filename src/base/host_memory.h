@@ -72,11 +72,16 @@ static inline struct host_allocator *host_allocator_use(struct host_allocator *a
     return before;
 }
 
+static inline bool host_allocators_are_held(void)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&braid_host_allocators_held, memory_order_relaxed) != 0, 0);
+}
+
 // Takes the thread's out of force, and returns it, for a call into the program.
 static inline struct host_allocator *host_allocator_suspend(void)
 {
-    unsigned num = atomic_load_explicit(&braid_host_allocators_held, memory_order_relaxed);
-    return __builtin_expect(num != 0, 0) ? host_allocator_use(NULL) : NULL;
+    return host_allocators_are_held() ? host_allocator_use(NULL) : NULL;
 }
 
 static inline void host_allocator_resume(struct host_allocator *suspended)
@@ -94,8 +99,8 @@ struct host_scope {
 // Without an allocator none is in force here, and nothing happens.
 static inline struct host_scope host_scope_begin(struct host_allocator *allocator)
 {
-    const bool is_other = __builtin_expect(allocator != NULL, 0);
-    return (struct host_scope){ is_other, is_other ? host_allocator_use(allocator) : NULL };
+    return (struct host_scope){ allocator != NULL,
+                                allocator ? host_allocator_use(allocator) : NULL };
 }
 
 static inline void host_scope_end(const struct host_scope *scope)
@@ -105,7 +110,9 @@ static inline void host_scope_end(const struct host_scope *scope)
 }
 
 #define HOST_SCOPE __attribute__((cleanup(host_scope_end))) const struct host_scope host_scope
-#define HOST_MEMORY(allocator) HOST_SCOPE = host_scope_begin(allocator)
+// Without an allocator anywhere, `allocator` is not looked at.
+#define HOST_MEMORY(allocator)                                                                     \
+    HOST_SCOPE = host_scope_begin(host_allocators_are_held() ? (allocator) : NULL)
 #define PLAIN_MEMORY HOST_SCOPE = { true, host_allocator_use(NULL) }
 
 #endif
