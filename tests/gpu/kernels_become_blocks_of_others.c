@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host_memory.h"
 #include "gpu/ptx_assemble.h"
 #include "gpu/ptx_walker.h"
 #include "standin/ptx/ptx_run.h"
@@ -84,7 +85,7 @@ static void run_text(const char *text, const struct launch *launch, struct argum
     if (!code_read(made, "walker", &code, &error) || !code_run(&code, &grid, &error))
         fail_msg("%s: %s\n%s", launch->entry, error.bytes, made);
     code_finish(&code);
-    free(made);
+    braid_free(made);
 }
 
 static char *common;
@@ -329,7 +330,7 @@ static void needs_are_read(void **state)
                      found.numbers, found.barriers ? " barriers" : "", found.warps ? " warps" : "",
                      found.fences ? " fences" : "", found.is_open ? " open" : "",
                      found.is_plain ? " plain" : "");
-        free(made);
+        braid_free(made);
         free(text);
     }
 }
@@ -418,7 +419,7 @@ static void reasons_name_what_cannot_be_inside(void **state)
             fail_msg("%s", made);
         if (made && strstr(made, "call free"))
             assert_non_null(strstr(made, ".extern .func free(.param .b64 a);"));
-        free(made);
+        braid_free(made);
     }
 }
 
@@ -442,7 +443,7 @@ static void blocks_are_assembled(void **state)
             char *made = walker_make(text, kernels[i].entry, &walk, &found, &reason);
             assert_non_null(made);
             ptx_assemble(assembler, "-O1", kernels[i].entry, made);
-            free(made);
+            braid_free(made);
         }
         free(text);
     }

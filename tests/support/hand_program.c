@@ -2,6 +2,8 @@
 // Programs written by hand, and played.
 #include "support/hand_program.h"
 
+#include "base/host_memory.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -65,11 +67,12 @@ static braid_status make_program(const struct hand_plan *plan, struct hand_progr
     for (uint32_t i = 0; i < plan->num_lanes; i++)
         num_ops += plan->lanes[i].num_steps;
     *program = (struct program){
-        .ops = calloc(num_ops + 1, sizeof(*program->ops)),
-        .lanes = calloc((size_t)plan->num_lanes + 1, sizeof(*program->lanes)),
+        .ops = braid_allocate_zeroed(num_ops + 1, sizeof(*program->ops)),
+        .lanes = braid_allocate_zeroed((size_t)plan->num_lanes + 1, sizeof(*program->lanes)),
         .num_lanes = plan->num_lanes,
-        .positions = calloc((size_t)plan->num_records + 1, sizeof(*program->positions)),
-        .kinds = calloc((size_t)plan->num_tasks + 1, sizeof(*program->kinds)),
+        .positions =
+            braid_allocate_zeroed((size_t)plan->num_records + 1, sizeof(*program->positions)),
+        .kinds = braid_allocate_zeroed((size_t)plan->num_tasks + 1, sizeof(*program->kinds)),
         .num_nodes = plan->num_tasks,
         .tasks = &hand->tasks,
     };
