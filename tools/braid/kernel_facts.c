@@ -7,6 +7,7 @@
 
 #include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
+#include "base/host_memory.h"
 #include "islands/gpu_ptx_callable.h"
 #include "islands/gpu_ptx_symbols.h"
 
@@ -24,8 +25,8 @@ static bool find_changes(struct text_facts *facts)
     facts->prefetch.reason = facts->early.reason;
     char *prefetch = early ? braid_gpu_ptx_with_prefetch(early, &facts->prefetch.reason) : NULL;
     facts->prefetch.holds = prefetch != NULL;
-    free(early);
-    free(prefetch);
+    braid_free(early);
+    braid_free(prefetch);
     return (facts->early.holds || facts->early.reason.text[0]) &&
            (facts->prefetch.holds || facts->prefetch.reason.text[0]);
 }
@@ -104,7 +105,7 @@ void kernel_facts_finish(struct text_facts *facts)
 {
     for (uint32_t i = 0; i < facts->num_entries; i++)
         braid_kernel_accesses_finish(&facts->entries[i].accesses);
-    free(facts->entries);
+    braid_free(facts->entries);
     braid_code_finish(&facts->code);
     *facts = (struct text_facts){ 0 };
 }
