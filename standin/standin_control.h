@@ -24,6 +24,9 @@ long standin_calls(const char *function);
 typedef void standin_watcher(const char *function);
 void standin_watch(standin_watcher *watch);
 
+// The same, but that the function may wait for other threads, which call the driver meanwhile.
+void standin_hold(standin_watcher *hold);
+
 // Calls the function with the text of each module that is loaded; NULL: none.
 typedef void standin_module_watcher(const char *text);
 void standin_watch_modules(standin_module_watcher *watch);

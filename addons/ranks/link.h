@@ -47,10 +47,11 @@ struct rank_watch {
     bool (*has_ended)(void *of);
     void *of;
     const char *label;                 // the device's
+    const void *exec;                  // as communicators know it
     struct rank_operation *operations; // a frame's
     uint32_t num_operations;
     // Guarded by the lock of the ranks.
-    bool is_launching; // their end is not asked for
+    bool is_launching; // the frames' end is not asked for: it may not be recorded yet
     bool is_pending;
     uint64_t since_ns;
     struct rank_watch *next;
@@ -58,8 +59,9 @@ struct rank_watch {
 
 void braid_rank_watch_add(braid_ranks *ranks, struct rank_watch *watch);
 void braid_rank_watch_remove(braid_ranks *ranks, struct rank_watch *watch);
-// Around each launch.
-void braid_rank_watch_begin(braid_ranks *ranks, struct rank_watch *watch);
+// Around each launch, until the ends of its frames are recorded. With the lock held, under which
+// their operations become due.
+void braid_rank_watch_begin(struct rank_watch *watch);
 void braid_rank_watch_end(braid_ranks *ranks, struct rank_watch *watch);
 // With the lock held: notes the frames that have ended since.
 void braid_rank_watch_refresh(braid_ranks *ranks);

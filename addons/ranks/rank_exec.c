@@ -267,9 +267,9 @@ static braid_status rank_exec_before_launch(struct exec_part *part, braid_exec *
     const braid_communicator *busy = find_in_flight_elsewhere(own);
     if (!busy)
         count_due(own, launch->num_frames);
-    rank_unlock(own->ranks);
     if (!busy && own->is_watched)
-        braid_rank_watch_begin(own->ranks, &own->watch);
+        braid_rank_watch_begin(&own->watch);
+    rank_unlock(own->ranks);
     if (!busy)
         return BRAID_OK;
     return braid_error(
@@ -284,8 +284,6 @@ static braid_status rank_exec_after_launch(struct exec_part *part, braid_exec *e
 {
     struct rank_exec *own = (struct rank_exec *)part;
     (void)exec;
-    if (own->is_watched)
-        braid_rank_watch_end(own->ranks, &own->watch);
     if (launch->num_launched)
         return BRAID_OK;
     rank_lock(own->ranks);
@@ -293,6 +291,13 @@ static braid_status rank_exec_after_launch(struct exec_part *part, braid_exec *e
     rank_unlock(own->ranks);
     part->is_unsettled = true;
     return BRAID_OK;
+}
+
+static void rank_exec_end_launch(struct exec_part *part)
+{
+    struct rank_exec *own = (struct rank_exec *)part;
+    if (own->is_watched)
+        braid_rank_watch_end(own->ranks, &own->watch);
 }
 
 static braid_status rank_exec_wait(struct exec_part *part, braid_exec *exec)
@@ -491,6 +496,7 @@ static void rank_exec_watch(braid_exec *exec)
     own->watch = (struct rank_watch){ .has_ended = has_ended,
                                       .of = exec,
                                       .label = exec->device->label,
+                                      .exec = own,
                                       .operations = own->operations,
                                       .num_operations = own->num_operations };
     own->is_watched = true;
@@ -516,6 +522,7 @@ static const struct exec_part_ops ops = {
     .meet = rank_exec_meet,
     .before_launch = rank_exec_before_launch,
     .after_launch = rank_exec_after_launch,
+    .end_launch = rank_exec_end_launch,
     .wait = rank_exec_wait,
     .settle = rank_exec_settle,
     .finish = finish,

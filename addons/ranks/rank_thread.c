@@ -27,14 +27,12 @@ void braid_rank_watch_add(braid_ranks *ranks, struct rank_watch *watch)
 }
 
 // A launch is watched as well: queueing an operation for the first time may wait for other ranks.
-void braid_rank_watch_begin(braid_ranks *ranks, struct rank_watch *watch)
+void braid_rank_watch_begin(struct rank_watch *watch)
 {
-    rank_lock(ranks);
     if (!watch->is_pending)
         watch->since_ns = clock_now_ns();
     watch->is_launching = true;
     watch->is_pending = true;
-    rank_unlock(ranks);
 }
 
 void braid_rank_watch_end(braid_ranks *ranks, struct rank_watch *watch)
@@ -44,12 +42,14 @@ void braid_rank_watch_end(braid_ranks *ranks, struct rank_watch *watch)
     rank_unlock(ranks);
 }
 
-// An operation counts as ended with its frame.
+// An operation counts as ended with its frame. A communicator may be in flight in another exec by
+// now.
 static void end_operations(const struct rank_watch *watch)
 {
     for (uint32_t i = 0; i < watch->num_operations; i++) {
         braid_communicator *communicator = watch->operations[i].what.communicator;
-        communicator->num_ended = communicator->num_due;
+        if (communicator->exec == watch->exec)
+            communicator->num_ended = communicator->num_due;
     }
 }
 

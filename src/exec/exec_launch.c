@@ -250,6 +250,13 @@ static braid_status exec_check_launch(const char *function, const braid_exec *ex
                                      backend->ops->stream_check_launch(backend, stream->backend));
 }
 
+static void end_launch(braid_exec *exec, braid_stream *stream)
+{
+    braid_exec_await_unrecorded(exec, stream);
+    braid_exec_parts_end_launch(exec->parts);
+    braid_exec_end_launch(exec);
+}
+
 static braid_status launch_one(braid_exec *exec, braid_stream *stream)
 {
     braid_status status = exec_check_launch("braid_exec_launch", exec, stream);
@@ -259,8 +266,7 @@ static braid_status launch_one(braid_exec *exec, braid_stream *stream)
     status = braid_exec_make_room(exec);
     if (!status)
         status = braid_exec_explain_launch(exec, exec_launch_frames(exec, stream, 1));
-    braid_exec_await_unrecorded(exec, stream);
-    braid_exec_end_launch(exec);
+    end_launch(exec, stream);
     return status;
 }
 
@@ -551,8 +557,7 @@ static braid_status launch_in_turn(braid_exec *exec, const struct many *many)
         return status;
     braid_exec_begin_launch(exec);
     status = launch_many(exec, many);
-    braid_exec_await_unrecorded(exec, many->stream);
-    braid_exec_end_launch(exec);
+    end_launch(exec, many->stream);
     return status;
 }
 

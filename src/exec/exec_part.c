@@ -103,6 +103,14 @@ braid_status braid_exec_parts_after(struct exec_part *parts, braid_exec *exec,
     return first;
 }
 
+void braid_exec_parts_end_launch(struct exec_part *parts)
+{
+    for (struct exec_part *part = parts; part; part = part->next) {
+        if (part->ops->end_launch)
+            part->ops->end_launch(part);
+    }
+}
+
 braid_status braid_exec_parts_wait(struct exec_part *parts, braid_exec *exec)
 {
     braid_status status = BRAID_OK;

@@ -43,6 +43,8 @@ struct exec_part_ops {
     // the end of the frame before. If a part fails, the launch waits for the frames.
     braid_status (*after_launch)(struct exec_part *part, braid_exec *exec,
                                  const struct exec_launch *launch);
+    // Behind each launch, with the lock held: the ends of its frames are recorded, or were awaited.
+    void (*end_launch)(struct exec_part *part);
     // By a wait or query that found that all frames have ended. It does not block, and it may run
     // on several threads. Errors: failures of these frames that the part knows.
     braid_status (*wait)(struct exec_part *part, braid_exec *exec);
@@ -87,6 +89,7 @@ braid_status braid_exec_parts_before(struct exec_part *parts, braid_exec *exec,
                                      const struct exec_launch *launch);
 braid_status braid_exec_parts_after(struct exec_part *parts, braid_exec *exec,
                                     const struct exec_launch *launch);
+void braid_exec_parts_end_launch(struct exec_part *parts);
 braid_status braid_exec_parts_wait(struct exec_part *parts, braid_exec *exec);
 bool braid_exec_parts_are_unsettled(const struct exec_part *parts);
 void braid_exec_parts_settle(struct exec_part *parts, braid_exec *exec);

@@ -27,6 +27,7 @@ static struct {
 } functions[MAX_FUNCTIONS]; // open addressing by hash of the name
 static long all_calls, all_work;
 static void (*watcher)(const char *function);
+static void (*holder)(const char *function);
 
 // The name without its _vN ending, so that a rule for cuMemAlloc means cuMemAlloc_v2 as well.
 static void base_name(const char *function, char out_base[NAME_BYTES])
@@ -124,12 +125,20 @@ void faults_watch(void (*watch)(const char *function))
     pthread_mutex_unlock(&lock);
 }
 
+void faults_hold(void (*hold)(const char *function))
+{
+    pthread_mutex_lock(&lock);
+    holder = hold;
+    pthread_mutex_unlock(&lock);
+}
+
 CUresult faults_count_call(const char *function)
 {
     char base[NAME_BYTES];
     base_name(function, base);
     CUresult result = CUDA_SUCCESS;
     pthread_mutex_lock(&lock);
+    void (*hold)(const char *name) = holder;
     all_calls++;
     int slot = find_slot(base);
     if (slot >= 0) {
@@ -144,6 +153,8 @@ CUresult faults_count_call(const char *function)
             result = result == CUDA_SUCCESS ? code : result;
         }
     pthread_mutex_unlock(&lock);
+    if (hold)
+        hold(base);
     return result;
 }
 

@@ -14,6 +14,9 @@ bool faults_set_work(const char *text);  // nth=code
 // Calls the function at each counted call, with the plain name, which stays; NULL: none.
 void faults_watch(void (*watch)(const char *function));
 
+// The same behind the count and without a lock, so that the function may wait for other threads.
+void faults_hold(void (*hold)(const char *function));
+
 // Counts a call; the code it must fail with, or CUDA_SUCCESS.
 CUresult faults_count_call(const char *function);
 

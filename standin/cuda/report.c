@@ -50,6 +50,11 @@ void standin_watch(standin_watcher *watch)
     faults_watch(watch);
 }
 
+void standin_hold(standin_watcher *hold)
+{
+    faults_hold(hold);
+}
+
 static long live_locked(const char *kind)
 {
     static const struct {

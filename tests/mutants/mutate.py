@@ -21,7 +21,7 @@ NO_STATUS = {"describe", "close_device", "stream_cost_model", "graph_cost_model"
              "hip_error_string", "close", "get_info", "get_cost_model", "get_link", "release", "stream_handle",
              "kernel_unload", "task_finish", "task_goes_on", "destroy", "query", "follow", "most_frames",
              "find_running", "orders_frames", "num_iterations", "get_room", "make_operations"}
-VOID_OPS = {"stream_destroy", "event_destroy", "finish", "settle"}  # the backend's and parts'; the driver's have one
+VOID_OPS = {"stream_destroy", "event_destroy", "finish", "settle", "end_launch"}  # the backend's and parts'; the driver's have one
 
 # Results that mean nothing, or calls that no library under test makes: with the reason.
 LEFT_OUT = {

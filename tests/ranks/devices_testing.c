@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-braid_communicator *world, *other;
+braid_communicator *world, *other, *hosts;
+uint32_t rank, num;
 braid_device *device;
 braid_exec_mode mode;
 
@@ -93,4 +94,43 @@ void run(struct job *job)
 {
     check_ok(braid_exec_launch(job->exec, NULL));
     check_ok(braid_exec_wait(job->exec));
+}
+
+void add_sum(struct job *job, const char *name, int64_t *cells, braid_resource buffer,
+             braid_resource communicator)
+{
+    add(job, name, BRAID_RANK_ALL_REDUCE,
+        (braid_communication){
+            .from = cells, .to = cells, .count = COUNT, .communicator = communicator },
+        (braid_resource){ 0 }, buffer);
+}
+
+void meet(void)
+{
+    braid_device *cpu;
+    braid_graph *graph;
+    braid_resource resource;
+    braid_exec *exec;
+    int64_t value = 1;
+    check_ok(
+        braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 1 }, &cpu));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_communicator(graph, hosts, &resource));
+    check_ok(
+        braid_graph_add_communication(graph,
+                                      &(braid_communication){ .node.name = "meet",
+                                                              .operation = BRAID_RANK_ALL_REDUCE,
+                                                              .communicator = resource,
+                                                              .from = &value,
+                                                              .to = &value,
+                                                              .count = 1,
+                                                              .element = BRAID_ELEMENT_INT64 },
+                                      NULL));
+    check_ok(braid_exec_create(cpu, graph, NULL, &exec));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(value, num);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(cpu));
 }

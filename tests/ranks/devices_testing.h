@@ -9,7 +9,8 @@
 
 enum { COUNT = 5000, NUM_FRAMES = 3 };
 
-extern braid_communicator *world, *other;
+extern braid_communicator *world, *other, *hosts; // `hosts` is on no device
+extern uint32_t rank, num;
 extern braid_device *device;
 extern braid_exec_mode mode;
 
@@ -34,7 +35,16 @@ struct memory add_memory(struct job *job, const char *name, uint64_t count, int6
 void add_return(struct job *job, struct memory memory, uint64_t count, braid_resource buffer);
 braid_node add(struct job *job, const char *name, braid_rank_operation operation,
                braid_communication given, braid_resource from, braid_resource to);
+// The sum over all ranks, in place.
+void add_sum(struct job *job, const char *name, int64_t *cells, braid_resource buffer,
+             braid_resource communicator);
 void create(struct job *job);
 void run(struct job *job);
+// All ranks make it on the host, so that it says nothing of the device's communicators.
+void meet(void);
+
+// communicators_are_in_flight_once.c
+void test_a_communicator_is_in_one_graph_in_flight(void **state);
+void test_an_exec_that_goes_ends_no_frame_of_another(void **state);
 
 #endif

@@ -11,21 +11,9 @@
 #include "support/wide_plan.h"
 
 static braid_ranks *ranks;
-static braid_communicator *hosts;
-static uint32_t rank, num;
 static const char *backend;
 
 static const braid_resource none;
-
-// The sum over all ranks, in place.
-static void add_sum(struct job *job, const char *name, int64_t *cells, braid_resource buffer,
-                    braid_resource communicator)
-{
-    add(job, name, BRAID_RANK_ALL_REDUCE,
-        (braid_communication){
-            .from = cells, .to = cells, .count = COUNT, .communicator = communicator },
-        none, buffer);
-}
 
 static void test_all_operations_are_right(void **state)
 {
@@ -249,62 +237,6 @@ static void test_a_communicator_stays_on_its_device(void **state)
     check_ok(braid_device_close(second));
 }
 
-// On the host, so that it says nothing of the device's communicators.
-static void meet(void)
-{
-    braid_device *cpu;
-    braid_graph *graph;
-    braid_resource resource;
-    braid_exec *exec;
-    int64_t value = 1;
-    check_ok(
-        braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 1 }, &cpu));
-    check_ok(braid_graph_create(&graph));
-    check_ok(braid_graph_add_communicator(graph, hosts, &resource));
-    check_ok(
-        braid_graph_add_communication(graph,
-                                      &(braid_communication){ .node.name = "meet",
-                                                              .operation = BRAID_RANK_ALL_REDUCE,
-                                                              .communicator = resource,
-                                                              .from = &value,
-                                                              .to = &value,
-                                                              .count = 1,
-                                                              .element = BRAID_ELEMENT_INT64 },
-                                      NULL));
-    check_ok(braid_exec_create(cpu, graph, NULL, &exec));
-    check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_wait(exec));
-    assert_int_equal(value, num);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    check_ok(braid_device_close(cpu));
-}
-
-// Rank 0 launches only when the others have tried, so that their frames are in flight until then.
-static void test_a_communicator_is_in_one_graph_in_flight(void **state)
-{
-    struct job *job = *state;
-    braid_resource sum;
-    braid_exec *second;
-    struct memory a = add_memory(job, "sum", COUNT, 0, &sum);
-    if (num == 1)
-        skip_because("there is one rank");
-    add_sum(job, "sum", a.device, sum, job->world);
-    create(job);
-    check_ok(braid_exec_create(device, job->graph, &(braid_exec_options){ .mode = mode }, &second));
-    if (rank > 0) {
-        check_ok(braid_exec_launch(job->exec, NULL));
-        check_fails(braid_exec_launch(second, NULL), BRAID_BUSY, "'world'");
-    }
-    meet();
-    if (rank == 0)
-        check_ok(braid_exec_launch(job->exec, NULL));
-    check_ok(braid_exec_wait(job->exec));
-    check_ok(braid_exec_launch(second, NULL));
-    check_ok(braid_exec_wait(second));
-    braid_exec_destroy(second);
-}
-
 static void test_a_rank_on_the_host_is_refused(void **state)
 {
     struct job *job = *state;
@@ -440,6 +372,7 @@ int main(void)
         CASE(test_lanes_that_would_wait_for_each_other_are_planned_again),
         CASE(test_a_communicator_stays_on_its_device),
         CASE(test_a_communicator_is_in_one_graph_in_flight),
+        CASE(test_an_exec_that_goes_ends_no_frame_of_another),
         CASE(test_calls_that_fail_are_told),
     };
     open_all();
