@@ -105,6 +105,7 @@ static void log_message(braid_status status)
     pthread_mutex_unlock(&log_lock);
     if (!function)
         return;
+    PLAIN_MEMORY;
     is_logging = true;
     function(status, message, user);
     is_logging = false;

@@ -9,10 +9,10 @@
 
 static _Thread_local const struct inside *innermost;
 
-// The thread's memory is looked at once: on the CPU each frame comes here.
+// A launch of queue calls is Braid's own code, until one is called (braid_player_queue_call).
 void braid_inside_begin(struct inside *inside, const char *what, const void *exec)
 {
-    struct host_allocator *allocator = host_allocator_suspend();
+    struct host_allocator *allocator = exec ? NULL : host_allocator_suspend();
     *inside =
         (struct inside){ .what = what, .exec = exec, .before = innermost, .allocator = allocator };
     innermost = inside;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/error_details.h"
+#include "base/host_memory.h"
 #include "base/node_text.h"
 #include "device/device.h"
 #include "tasks/player.h"
@@ -20,7 +21,10 @@ static braid_status call(void *user)
     struct queue_call *made_call = user;
     const struct work_queue *queue = &made_call->task->queue;
     made_call->made = true;
-    return queue->call(made_call->device, made_call->stream, queue->user);
+    struct host_allocator *suspended = host_allocator_suspend();
+    braid_status status = queue->call(made_call->device, made_call->stream, queue->user);
+    host_allocator_resume(suspended);
+    return status;
 }
 
 braid_status braid_player_queue_call(braid_device *device, const struct backend_task *task,

@@ -19,7 +19,7 @@
 
 #include <braid/braid.h>
 
-#include "counted_memory.h"
+#include "support/counted_memory.h"
 
 // Long enough for ranks that are there to come on a busy machine.
 #define TIMEOUT_NS 6000000000

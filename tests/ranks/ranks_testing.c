@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "counted_memory.h"
+#include "support/counted_memory.h"
 
 braid_ranks *ranks;
 braid_communicator *world, *other;

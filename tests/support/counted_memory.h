@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An allocator for a device, which counts the blocks that are out. Memory that an engine may still
 // write to, when ranks have failed, is none of these: it outlives the device.
-#ifndef BRAID_TESTS_RANKS_COUNTED_MEMORY_H
-#define BRAID_TESTS_RANKS_COUNTED_MEMORY_H
+#ifndef BRAID_TESTS_COUNTED_MEMORY_H
+#define BRAID_TESTS_COUNTED_MEMORY_H
 
 #include <stdatomic.h>
 #include <stdlib.h>
