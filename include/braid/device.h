@@ -21,7 +21,7 @@ typedef struct braid_device braid_device;
 typedef struct braid_backend_info {
     const char *name;
     uint32_t num_devices; // 0: none; `reason` says why
-    // The attempts and why they failed; "" when there are devices.
+    // The attempts and why they failed; "" when there are devices. No object owns it.
     char reason[512];
 } braid_backend_info;
 
@@ -48,18 +48,19 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_backend_get_device(const char *
                                                                     uint32_t ordinal,
                                                                     braid_found_device *out_device);
 
-// Allocates memory. `alignment` is a power of two. NULL: none.
+// Allocates memory. The alignment is a power of two, of which `bytes` need be no multiple. NULL:
+// memory ran out.
 typedef void *braid_allocate_function(size_t bytes, size_t alignment, void *user);
 
-// Resizes it. NULL: none.
+// Resizes memory, and keeps its alignment. NULL: memory ran out, and the old memory stays.
 typedef void *braid_reallocate_function(void *memory, size_t old_bytes, size_t bytes,
                                         size_t alignment, void *user);
 
-// Frees it.
+// Frees memory.
 typedef void braid_free_function(void *memory, size_t bytes, size_t alignment, void *user);
 
-// An allocator for host memory (docs/book/reliability.md). Any thread may call it. It must not call
-// Braid.
+// An allocator for host memory (docs/book/reliability.md). Braid calls it on any thread, on several
+// at once too, and may hold locks then. So it must not call Braid.
 typedef struct braid_allocator {
     braid_allocate_function *allocate;
     braid_reallocate_function *reallocate;
@@ -67,8 +68,8 @@ typedef struct braid_allocator {
     void *user;
 } braid_allocator;
 
-// Options of braid_device_open. BRAID_BACKENDS restricts the backends of a process
-// (docs/install.md).
+// Options of braid_device_open. BRAID_BACKENDS in the environment may restrict the backends of a
+// process (docs/install.md).
 typedef struct braid_device_options {
     // "cuda", "hip" or "cpu"; NULL: the first of these that has a device. If a driver is there and
     // fails, the log gets a line, and the next backend is taken.
@@ -77,13 +78,13 @@ typedef struct braid_device_options {
     // CPU: the number of streams and lanes that run at once, 1 to 1,024; 0: one a core, at least 2.
     // Their threads run on the cores of the thread that opens the device (docs/cpu-replay.md).
     uint32_t num_workers;
-    // CUDA, HIP: the folder of code compiled at run time; "off": none.
+    // CUDA, HIP: the folder that keeps code compiled at run time for later processes; "off": none.
     // NULL: the folder in BRAID_CACHE, else the user's cache (docs/cuda.md).
     const char *cache;
     // CUDA: a CUcontext of the program, which Braid never destroys; `ordinal` has no effect.
     // BRAID_CURRENT_CONTEXT: the calling thread's. NULL: the primary context of the device.
     void *context;
-    // Copied; NULL: malloc. Closing the device returns all memory.
+    // Copied. NULL: malloc. Closing the device returns all memory.
     const braid_allocator *allocator;
 } braid_device_options;
 
@@ -104,9 +105,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *co
                                                                 braid_device **out_group);
 
 // Waits for Braid's own work on the device, then frees the device. Work on wrapped streams, except
-// the null stream, must have ended before.
+// the null stream, must have ended before. The status may be left unread.
 // Errors: BRAID_IN_USE (execs, streams, events, allocations or groups are left; the message counts
-// them).
+// them, and all stay usable).
 BRAID_API braid_status braid_device_close(braid_device *device);
 
 // The name, size and pools of a device. Of a group: the name, ordinal and limit of the first
