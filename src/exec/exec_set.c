@@ -318,7 +318,6 @@ braid_status braid_exec_check_param(const char *function, const braid_exec *exec
 braid_status braid_exec_set_parameter(braid_exec *exec, braid_parameter parameter,
                                       const void *value)
 {
-    EXEC_MEMORY(exec);
     if (!exec || !value)
         return braid_error_null("braid_exec_set_parameter", exec ? "value" : "exec");
     braid_status status = braid_exec_check_param("braid_exec_set_parameter", exec, parameter);
@@ -461,7 +460,6 @@ static braid_status set_arg(const struct setter *setter, size_t index, const bra
 
 braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index, braid_arg arg)
 {
-    EXEC_MEMORY(exec);
     struct setter setter = { 0 };
     braid_status status = begin_kernel("braid_exec_set_arg", exec, node, &setter);
     return status || setter.is_left_out ? status : set_arg(&setter, index, &arg);
@@ -470,7 +468,6 @@ braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index,
 braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_arg *args,
                                  size_t num_args)
 {
-    EXEC_MEMORY(exec);
     struct setter setter = { 0 };
     braid_status status = begin_kernel("braid_exec_set_args", exec, node, &setter);
     if (status || setter.is_left_out)
@@ -582,7 +579,6 @@ static braid_status check_target(const struct setter *setter, braid_target targe
 braid_status braid_exec_set(braid_exec *exec, braid_node node, braid_target target, size_t index,
                             const void *value)
 {
-    EXEC_MEMORY(exec);
     struct setter setter = { 0 };
     braid_status status = begin("braid_exec_set", exec, node, &setter);
     if (!status && setter.is_left_out)
