@@ -9,8 +9,8 @@
 #include "accesses/accesses.h"
 #include "base/error.h"
 #include "base/error_details.h"
-#include "base/node_text.h"
 #include "base/host_memory.h"
+#include "base/node_text.h"
 #include "base/pointer_map.h"
 
 // A kernel whose text was looked for.
