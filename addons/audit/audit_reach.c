@@ -50,6 +50,8 @@ static braid_status await(const struct audit_reach *reach, const struct backend_
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     braid_status status = backend->ops->stream_synchronize(backend, reach->stream->backend);
+    if (queued && backend->ops->task_goes_on)
+        (void)backend->ops->task_goes_on(backend, task, true);
     if (status && task->node != BACKEND_NO_NODE)
         braid_error(status, "node %s: %s", braid_node_text(task->node, task->name).text,
                     braid_error_get_message());

@@ -304,6 +304,25 @@ static void sums_that_share_bytes_keep_an_order(void **state)
                "depends on their order");
 }
 
+// In an exec's own graph such a call waits for one number, and on a stream for another.
+static void a_blocking_call_is_made_in_each_order(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        const braid_access access = { words_at(i, 1), BRAID_WRITE };
+        check_ok(
+            braid_graph_add_host_call(audited.graph,
+                                      &(braid_host_call){ .node = { NULL, .accesses = &access, 1 },
+                                                          .call = write_seven,
+                                                          .user = &audited.words[i],
+                                                          .blocking = i != 1 },
+                                      NULL));
+    }
+    expect_none();
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(audited.words[i], 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +334,7 @@ int main(void)
         AUDITED_TEST(a_trap_of_another_order_is_no_trap_of_the_frame),
         AUDITED_TEST(the_last_version_of_a_buffer_is_a_result),
         AUDITED_TEST(sums_that_share_bytes_keep_an_order),
+        AUDITED_TEST(a_blocking_call_is_made_in_each_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,7 +150,8 @@ void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current)
 // On streams the word counts ended calls, and each wait is for the number of queued calls. If
 // queueing the wait fails, the call is still made, the count stays right, and the launching thread
 // waits for it. A graph has the same wait in each launch. So there the driver's thread sets the
-// word back before it hands the call over, which is behind the wait of the launch before.
+// word back before it hands the call over, which is behind the wait of the launch before. An audit
+// queues a graph's task on a stream, which then has the graph's wait.
 
 // A task has one in a frame slot, also when its call changes.
 struct gpu_flag {
@@ -316,7 +317,7 @@ static gpu_result submit_blocking(gpu_stream stream, struct backend_detour *deto
     gpu_result result = gpu->vendor->host_call(gpu, stream, hand_over, detour, out_slot);
     if (result)
         return result;
-    flag->num_queued++;
+    flag->num_queued = flag->in_graph ? 1 : flag->num_queued + 1;
     result = queue_wait(gpu, stream, flag, out_slot);
     flag->goes_on = result != GPU_SUCCESS;
     return result;
