@@ -63,6 +63,7 @@ struct audit {
     bool is_open; // all pages are, until the next node
     struct audit_step steps[AUDIT_MOST_STEPPED];
     uint32_t num_steps;
+    uint64_t step_mask; // the program's, of the thread with the step
 
     // A page that is cleared in children of the process: 1. There nothing is judged.
     const atomic_int *is_parent;

@@ -486,27 +486,12 @@ void braid_audit_calls_leave(const struct audit_calls_before *before)
     braid_audit_calls.hands_over = before->handed_over;
 }
 
-// In a handler that blocks SIGSYS a call would end the process.
-static bool may_block(void)
-{
-    static const int let_through[] = { SIGBUS, SIGFPE, SIGILL };
-    for (size_t i = 0; i < sizeof(let_through) / sizeof(let_through[0]); i++) {
-        struct sigaction action;
-        sigaction(let_through[i], NULL, &action);
-        if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
-            sigismember(&action.sa_mask, SIGSYS))
-            return true;
-    }
-    return false;
-}
-
 // The handlers' return is the only call that is not handed over.
 bool braid_audit_calls_start(uintptr_t returns)
 {
     enum { RETURN_BYTES = 16 };
     braid_audit_calls.hands_over = 0;
-    if (may_block() ||
-        prctl(HAND_OVER, 1, returns, RETURN_BYTES, &braid_audit_calls.hands_over) != 0)
+    if (prctl(HAND_OVER, 1, returns, RETURN_BYTES, &braid_audit_calls.hands_over) != 0)
         return false;
     atomic_store(&braid_audit_calls.thread, this_thread());
     return true;

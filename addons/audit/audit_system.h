@@ -12,6 +12,9 @@
 // Signals that an audit needs.
 #define AUDIT_BIT(number) ((uint64_t)1 << ((number)-1))
 #define AUDIT_FAULTS (AUDIT_BIT(SIGSEGV) | AUDIT_BIT(SIGTRAP) | AUDIT_BIT(SIGSYS))
+// Signals of instructions.
+#define AUDIT_OF_INSTRUCTIONS                                                                      \
+    (AUDIT_FAULTS | AUDIT_BIT(SIGBUS) | AUDIT_BIT(SIGFPE) | AUDIT_BIT(SIGILL))
 
 static inline long audit_system(long number, unsigned long a, unsigned long b, unsigned long c,
                                 unsigned long d)

@@ -27,6 +27,11 @@ static const unsigned char *find_instruction(const ucontext_t *thread)
     return (const unsigned char *)thread->uc_mcontext.gregs[REG_RIP];
 }
 
+static bool has_trap(const ucontext_t *thread)
+{
+    return thread->uc_mcontext.gregs[REG_EFL] & TRAP_FLAG;
+}
+
 static void set_trap(ucontext_t *thread, bool is_set)
 {
     greg_t *flags = &thread->uc_mcontext.gregs[REG_EFL];
@@ -57,6 +62,12 @@ static const unsigned char *find_instruction(const ucontext_t *thread)
 {
     (void)thread;
     return NULL;
+}
+
+static bool has_trap(const ucontext_t *thread)
+{
+    (void)thread;
+    return false;
 }
 
 static void set_trap(ucontext_t *thread, bool is_set)
@@ -110,6 +121,11 @@ static uint64_t read_set(const sigset_t *set)
     uint64_t mask;
     memcpy(&mask, set, sizeof(mask));
     return mask;
+}
+
+static void write_set(sigset_t *set, uint64_t mask)
+{
+    memcpy(set, &mask, sizeof(mask));
 }
 
 // Returns the thread's mask from before.
@@ -240,7 +256,7 @@ static int keep_action(struct behind *behind, const struct sigaction *found)
 }
 
 // Puts the handler before that of the program.
-static void handle(int number, signal_handler *handler, struct behind *behind)
+static void put_before(int number, signal_handler *handler, struct behind *behind)
 {
     struct sigaction found, action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
     sigfillset(&action.sa_mask);
@@ -263,7 +279,17 @@ static void handle(int number, signal_handler *handler, struct behind *behind)
 
 // ---- the handlers ----
 
+// Signals of instructions. Behind the last three the audit only ends the step of the instruction.
+enum handled { FAULT, TRAP, CALL, BAD_MEMORY, BAD_NUMBER, BAD_CODE, NUM_HANDLED };
+static const int numbers[] = { SIGSEGV, SIGTRAP, SIGSYS, SIGBUS, SIGFPE, SIGILL };
+
 enum { MOST_LEFT = 16 };
+
+// A thread whose next trap may be that of a step which has ended, and its mask from before.
+struct left {
+    atomic_int thread;
+    _Atomic uint64_t mask;
+};
 
 // In a page of its own: the handlers read it, so that page must never be closed.
 //
@@ -274,10 +300,10 @@ static union {
         pthread_rwlock_t lock;           // braid_audit_lock takes it
         _Atomic(struct audit *) running; // NULL: none
         atomic_uint num_handling;        // threads in handlers, which use `running`
-        struct behind fault, trap, call;
+        struct behind behind[NUM_HANDLED];
         _Atomic uintptr_t late_address; // where the last fault was that no audit answered
         atomic_int late_thread;
-        atomic_int left[MOST_LEFT]; // threads whose next trap may be that of a step which has ended
+        struct left left[MOST_LEFT];
         atomic_uint num_left;
     };
     unsigned char page[AUDIT_PAGE];
@@ -321,19 +347,41 @@ static void end_step(struct audit *audit)
 // returns, the instruction may still trap.
 static void end_left_step(struct audit *audit, int thread)
 {
-    const unsigned place = atomic_fetch_add(&shared.num_left, 1) % MOST_LEFT;
-    atomic_store(&shared.left[place], thread);
+    struct left *left = &shared.left[atomic_fetch_add(&shared.num_left, 1) % MOST_LEFT];
+    atomic_store(&left->mask, audit->step_mask);
+    atomic_store(&left->thread, thread);
     end_step(audit);
     if (audit->runs && !audit->unseen)
         braid_audit_miss(audit, "a handler of the program left an instruction, until whose end a "
                                 "page of its buffers is open");
 }
 
-static bool has_left_step(void)
+// Until its instruction's end only signals of instructions come to a thread. Any other handler of
+// the program would find an open page.
+static void begin_trap(ucontext_t *thread, uint64_t *out_mask)
 {
-    for (int i = 0, thread = this_thread(); i < MOST_LEFT; i++, thread = this_thread())
-        if (atomic_compare_exchange_strong(&shared.left[i], &thread, 0))
-            return true;
+    *out_mask = read_set(&thread->uc_sigmask);
+    write_set(&thread->uc_sigmask, *out_mask | ~AUDIT_OF_INSTRUCTIONS);
+    set_trap(thread, true);
+}
+
+static void end_trap(ucontext_t *thread, uint64_t mask)
+{
+    write_set(&thread->uc_sigmask, mask);
+    set_trap(thread, false);
+}
+
+static bool end_left_trap(ucontext_t *thread)
+{
+    const int own = this_thread();
+    for (int i = 0; i < MOST_LEFT; i++) {
+        int left = own;
+        const uint64_t mask = atomic_load(&shared.left[i].mask);
+        if (!atomic_compare_exchange_strong(&shared.left[i].thread, &left, 0))
+            continue;
+        end_trap(thread, mask);
+        return true;
+    }
     return false;
 }
 
@@ -436,9 +484,8 @@ static bool open_in_child(struct audit *audit, uintptr_t address, size_t page)
     return braid_audit_pages_allow(&audit->pages, address, 1, PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
-// False: the fault is none of the audit's. *out_steps: the next instruction is to trap.
-static bool answer(struct audit *audit, uintptr_t address, const ucontext_t *thread,
-                   bool *out_steps)
+// False: the fault is none of the audit's. Behind the instruction the thread may trap.
+static bool answer(struct audit *audit, uintptr_t address, ucontext_t *thread)
 {
     const bool writes = fault_writes(thread);
     struct audit_pages *pages = &audit->pages;
@@ -450,6 +497,9 @@ static bool answer(struct audit *audit, uintptr_t address, const ucontext_t *thr
         return open_in_child(audit, address, page);
     bool done = true;
     take(audit, HANDLES, find_instruction(thread));
+    const bool is_stepped = audit->num_steps;
+    if (!is_stepped && has_trap(thread))
+        end_left_trap(thread);
     note_user(audit, address, page);
     if (!(pages->now[page] & wanted)) { // else another thread has opened it
         braid_audit_judge(audit, address, writes, find_instruction(thread));
@@ -459,8 +509,9 @@ static bool answer(struct audit *audit, uintptr_t address, const ucontext_t *thr
                                    "pages of its buffers");
         note_user(audit, address, page);
     }
-    *out_steps = audit->num_steps;
-    if (*out_steps)
+    if (audit->num_steps && !is_stepped)
+        begin_trap(thread, &audit->step_mask);
+    if (audit->num_steps)
         leave_to_step(audit, find_instruction(thread));
     else
         leave(audit, HANDLES);
@@ -493,33 +544,32 @@ static void put_off_step(struct audit *audit, ucontext_t *thread)
         return;
     take(audit, HANDLES, find_instruction(thread));
     end_step(audit);
-    set_trap(thread, false);
+    end_trap(thread, audit->step_mask);
     leave(audit, HANDLES);
 }
 
 // The program's handler may leave by a jump. So its thread counts as one outside handlers, and it
 // has no part of the audit.
-static void pass_on(struct audit *audit, struct behind *behind, int number, siginfo_t *info,
-                    void *context, const struct audit_calls_before *before)
+static void pass_on(struct audit *audit, enum handled handled, siginfo_t *info, void *context,
+                    const struct audit_calls_before *before)
 {
     put_off_step(audit, context);
     leave_handler();
-    hand_on(behind, number, info, context, audit, before);
+    hand_on(&shared.behind[handled], numbers[handled], info, context, audit, before);
     braid_audit_calls_leave(before);
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
 {
+    (void)number;
     struct audit_calls_before before;
     braid_audit_calls_enter(&before);
     struct audit *audit = enter_handler();
     uintptr_t address = (uintptr_t)info->si_addr;
-    bool steps = false, is_access = info->si_code == SEGV_ACCERR;
-    bool is_own = is_access && audit && answer(audit, address, context, &steps);
-    if (steps)
-        set_trap(context, true);
+    bool is_access = info->si_code == SEGV_ACCERR;
+    bool is_own = is_access && audit && answer(audit, address, context);
     if (!is_own && !(is_access && may_be_late(address))) {
-        pass_on(audit, &shared.fault, number, info, context, &before);
+        pass_on(audit, FAULT, info, context, &before);
         return;
     }
     leave_handler();
@@ -528,6 +578,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
+    (void)number;
     struct audit_calls_before before;
     braid_audit_calls_enter(&before);
     struct audit *audit = enter_handler();
@@ -540,12 +591,12 @@ static void on_trap(int number, siginfo_t *info, void *context)
         return;
     }
     bool is_step = audit && take_from_step(audit);
-    if (!is_step && !(info->si_code == TRAP_TRACE && has_left_step())) {
-        pass_on(audit, &shared.trap, number, info, context, &before);
+    if (!is_step && !(info->si_code == TRAP_TRACE && end_left_trap(context))) {
+        pass_on(audit, TRAP, info, context, &before);
         return;
     }
-    set_trap(context, false);
     if (is_step) {
+        end_trap(context, audit->step_mask);
         if (braid_audit_page_at(&audit->pages, (uintptr_t)audit->step_at) == AUDIT_NO_PAGE)
             clear_pushed_trap(context, audit->step_at);
         end_step(audit);
@@ -558,12 +609,13 @@ static void on_trap(int number, siginfo_t *info, void *context)
 // The keeper of the audit may fault at the call's own arguments.
 static void on_call(int number, siginfo_t *info, void *context)
 {
+    (void)number;
     enum { IS_HANDED_OVER = 2 }; // SYS_USER_DISPATCH
     struct audit_calls_before before;
     braid_audit_calls_enter(&before);
     struct audit *audit = enter_handler();
     if (!audit || !before.is_own || info->si_code != IS_HANDED_OVER) {
-        pass_on(audit, &shared.call, number, info, context, &before);
+        pass_on(audit, CALL, info, context, &before);
         return;
     }
     take(audit, KEEPS, NULL);
@@ -573,11 +625,30 @@ static void on_call(int number, siginfo_t *info, void *context)
     braid_audit_calls_leave(&before);
 }
 
+static void on_other(int number, siginfo_t *info, void *context)
+{
+    struct audit_calls_before before;
+    braid_audit_calls_enter(&before);
+    enum handled handled = BAD_MEMORY;
+    while (numbers[handled] != number)
+        handled++;
+    pass_on(enter_handler(), handled, info, context, &before);
+}
+
 static void set_handlers(void)
 {
-    handle(SIGSEGV, on_fault, &shared.fault);
-    handle(SIGTRAP, on_trap, &shared.trap);
-    handle(SIGSYS, on_call, &shared.call);
+    static signal_handler *const handlers[] = { on_fault, on_trap,  on_call,
+                                                on_other, on_other, on_other };
+    for (int i = 0; i < NUM_HANDLED; i++)
+        put_before(numbers[i], handlers[i], &shared.behind[i]);
+}
+
+static bool is_any_replaced(void)
+{
+    for (int i = 0; i < NUM_HANDLED; i++)
+        if (is_replaced(numbers[i], &shared.behind[i]))
+            return true;
+    return false;
 }
 
 // A handler of the program could not be called where its stack is closed. Signals that end it
@@ -624,9 +695,10 @@ braid_status braid_audit_start(struct audit *audit)
     bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     leave(audit, KEEPS);
     // A sanitizer's handler before the audit's would make calls of its own.
-    audit->sees_calls = is_closed && (AUDIT_LEAVES_CALLS ||
-                                      (!is_before(on_call, &shared.call) &&
-                                       braid_audit_calls_start(shared.call.of_audit[RETURNS])));
+    audit->sees_calls =
+        is_closed &&
+        (AUDIT_LEAVES_CALLS || (!is_before(on_call, &shared.behind[CALL]) &&
+                                braid_audit_calls_start(shared.behind[CALL].of_audit[RETURNS])));
     if (is_closed)
         return BRAID_OK;
     braid_audit_stop(audit);
@@ -667,8 +739,7 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 // A handler of the program may have opened pages of which the audit does not know.
 static void note_unseen(struct audit *audit)
 {
-    bool has_others = is_replaced(SIGSEGV, &shared.fault) || is_replaced(SIGTRAP, &shared.trap) ||
-                      is_replaced(SIGSYS, &shared.call);
+    bool has_others = is_any_replaced();
     if (has_others) {
         braid_audit_open_all(audit);
         set_handlers();
