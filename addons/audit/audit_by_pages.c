@@ -26,100 +26,37 @@ static size_t lay_out(struct audit *audit, unsigned char *block, const braid_gra
     return used;
 }
 
-// Whether some of these bytes are in pages that are left alone.
-static bool is_unseen(const struct audit_pages *pages, uintptr_t begin, uintptr_t end)
+// Why accesses to these bytes may be unseen; NULL: all are seen.
+static const char *find_reason(const struct audit_pages *pages, uintptr_t begin, uintptr_t end)
 {
-    size_t page = braid_audit_page_at(pages, begin);
-    size_t last = braid_audit_page_at(pages, end - 1);
-    while (page < last && pages->own[page])
-        page++;
-    return !pages->own[page];
+    const size_t last = braid_audit_page_at(pages, end - 1);
+    const char *reason = NULL;
+    for (size_t page = braid_audit_page_at(pages, begin); page <= last; page++) {
+        if (!pages->own[page])
+            return "it has pages that only allow to read, or with data or the stack of a thread";
+        if (pages->own[page] & AUDIT_SHARED)
+            reason = "it has memory that files, other processes or addresses may share";
+    }
+    return reason;
 }
 
-// Accesses to pages that are left alone are not seen, and count as made.
+// Accesses that may be unseen count as made.
 static braid_status tell_unseen(struct auditing *auditing, struct audit *audit)
 {
     struct audit_memory *memory = &audit->memory;
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < memory->num_accesses; i++) {
         struct audit_access *access = &memory->accesses[i];
-        if (access->begin && is_unseen(&audit->pages, access->begin, access->end))
+        if (access->begin && find_reason(&audit->pages, access->begin, access->end))
             access->was_read = access->was_written = true;
     }
     for (size_t i = 0; i < memory->num_buffers && !status; i++) {
         const struct audit_buffer *buffer = &memory->buffers[i];
-        if (is_unseen(&audit->pages, buffer->begin, buffer->end))
-            status = braid_audit_findings_add_unseen(
-                &auditing->findings, GRAPH_NONE, buffer->resource,
-                "it has pages that only allow to read, or with data or the stack of a thread");
+        const char *reason = find_reason(&audit->pages, buffer->begin, buffer->end);
+        if (reason)
+            status = braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE,
+                                                     buffer->resource, reason);
     }
-    return status;
-}
-
-// ---- buffers whose memory the process has mapped twice ----
-//
-// Mappings of one file tell by their offsets; so does memory that is shared without a name, which
-// is a file for the system.
-
-static braid_status take_file(void *context, const struct audit_mapping *mapping)
-{
-    if (!mapping->file)
-        return BRAID_OK;
-    struct audit_mapping *added = braid_array_append(context, 1, sizeof(*added));
-    if (!added)
-        return braid_error_no_memory("an audit");
-    *added = *mapping;
-    return BRAID_OK;
-}
-
-static bool is_same_file(const struct audit_mapping *a, const struct audit_mapping *b)
-{
-    return a->file == b->file && a->major == b->major && a->minor == b->minor;
-}
-
-// Whether the bytes of a buffer in a mapping have another address as well.
-static bool is_elsewhere(const struct array *mappings, const struct audit_mapping *has,
-                         uintptr_t begin, uintptr_t end)
-{
-    const struct audit_mapping *items = mappings->items;
-    for (size_t i = 0; i < mappings->num; i++) {
-        const struct audit_mapping *other = &items[i];
-        uintptr_t from = begin - has->begin + has->offset, to = end - has->begin + has->offset;
-        uintptr_t other_end = other->offset + (other->end - other->begin);
-        if (other != has && is_same_file(other, has) && other->offset < to && from < other_end)
-            return true;
-    }
-    return false;
-}
-
-// Memory that the process has for itself is written in no other mapping.
-static bool has_alias(const struct array *mappings, const struct audit_buffer *buffer)
-{
-    const struct audit_mapping *items = mappings->items;
-    for (size_t i = 0; i < mappings->num; i++) {
-        const struct audit_mapping *has = &items[i];
-        uintptr_t begin = buffer->begin > has->begin ? buffer->begin : has->begin;
-        uintptr_t end = buffer->end < has->end ? buffer->end : has->end;
-        if (begin < end && has->rights & AUDIT_SHARED && is_elsewhere(mappings, has, begin, end))
-            return true;
-    }
-    return false;
-}
-
-// Adds a finding for each buffer in memory that the process has at other addresses as well, where
-// nobody sees accesses. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
-static braid_status tell_aliases(struct audit_memory *memory, struct audit_findings *findings)
-{
-    struct array mappings = { 0 };
-    braid_status status = braid_audit_pages_list(take_file, &mappings);
-    for (size_t i = 0; i < memory->num_buffers && !status; i++) {
-        const struct audit_buffer *buffer = &memory->buffers[i];
-        if (has_alias(&mappings, buffer))
-            status = braid_audit_findings_add_unseen(
-                findings, GRAPH_NONE, buffer->resource,
-                "the process has its memory at other addresses, too");
-    }
-    braid_array_finish(&mappings);
     return status;
 }
 
@@ -134,25 +71,23 @@ static braid_status fill(struct audit *audit, struct auditing *auditing)
     braid_status status = braid_audit_pages_read(&audit->pages);
     if (!status)
         status = braid_audit_leave_stacks(&audit->pages);
-    if (!status)
-        status = tell_unseen(auditing, audit);
-    return status ? status : tell_aliases(memory, &auditing->findings);
+    return status ? status : tell_unseen(auditing, audit);
 }
 
 // NULL: the system has no memory.
 static void *map(size_t bytes, int flags)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+    void *memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_PRIVATE | flags, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
 // Where the system clears no page in a child, the child's faults are judged as a thread's.
 static braid_status know_children(struct audit *audit)
 {
-    atomic_int *is_parent = map(AUDIT_PAGE, MAP_PRIVATE);
+    atomic_int *is_parent = map(AUDIT_PAGE, 0);
     audit->is_parent = is_parent;
-    audit->child_accesses = map(AUDIT_PAGE, MAP_SHARED);
-    if (!is_parent || !audit->child_accesses)
+    if (!is_parent)
         return braid_error_no_memory("an audit");
     *is_parent = 1;
     madvise(is_parent, AUDIT_PAGE, MADV_WIPEONFORK);
@@ -172,7 +107,7 @@ static braid_status start(struct auditing *auditing)
     const braid_graph *graph = auditing->findings.graph;
     struct audit counted = { 0 };
     size_t bytes = lay_out(&counted, NULL, graph);
-    void *block = map(bytes, MAP_PRIVATE | MAP_NORESERVE);
+    void *block = map(bytes, MAP_NORESERVE);
     if (!block)
         return braid_error_no_memory("an audit");
     struct audit *audit = auditing->own = block;
@@ -234,12 +169,7 @@ static braid_status stop(struct auditing *auditing)
     struct audit *audit = auditing->own;
     braid_status status = BRAID_OK;
     braid_audit_stop(audit);
-    if (atomic_load(audit->child_accesses))
-        status = braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
-                                                 "behind its node, a child of the process uses "
-                                                 "memory of buffers");
-    if (!status && audit->sees_calls &&
-        (audit->makes_threads || braid_audit_others_ran(audit->others)))
+    if (audit->sees_calls && (audit->makes_threads || braid_audit_others_ran(audit->others)))
         status = braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
                                                  "other threads run meanwhile: their system calls "
                                                  "fail at memory of buffers, and during those of "
@@ -254,8 +184,6 @@ static void destroy(struct auditing *auditing)
         return;
     if (audit->is_parent)
         munmap((void *)(uintptr_t)audit->is_parent, AUDIT_PAGE);
-    if (audit->child_accesses)
-        munmap(audit->child_accesses, AUDIT_PAGE);
     munmap(audit, audit->bytes);
 }
 

@@ -67,7 +67,6 @@ struct audit {
 
     // A page that is cleared in children of the process: 1. There nothing is judged.
     const atomic_int *is_parent;
-    atomic_int *child_accesses; // a page that children share: one reached memory that they share
 
     stack_t stack_before;
     sigset_t signals_before;

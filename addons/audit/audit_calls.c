@@ -356,39 +356,20 @@ static bool has_other_data(const struct audit *audit)
     return false;
 }
 
-// Memory that processes share stays closed.
-static bool open_private_pages(struct audit *audit)
-{
-    const struct audit_pages *pages = &audit->pages;
-    const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
-    bool done = true;
-    for (size_t i = 0; i < pages->num_spans; i++) {
-        const struct audit_span *span = &pages->spans[i];
-        for (size_t k = 0, next; k < span->num; k = next) {
-            int shared = pages->own[span->first + k] & AUDIT_SHARED;
-            for (next = k + 1; next < span->num; next++)
-                if ((pages->own[span->first + next] & AUDIT_SHARED) != shared)
-                    break;
-            if (!shared)
-                done = braid_audit_pages_allow(&audit->pages, span->begin + k * AUDIT_PAGE,
-                                               next - k, all) &&
-                       done;
-        }
-    }
-    return done;
-}
-
 // The system calls of a child are not handed over, and would fail at closed pages. A child with a
 // copy of the memory has no access to the parent's. One that its parent waits for uses the parent's
-// data, such as the arguments of a program that it begins.
+// data, such as the arguments of a program that it begins. Behind vfork it runs the node's own
+// code.
 static void open_pages_for_process(struct audit *audit, struct audit_call *call, bool is_copy)
 {
-    if (audit->is_open || (!is_copy && !has_other_data(audit)))
+    if (!is_copy && call->number != SYS_vfork && !has_other_data(audit))
         return;
-    call->opens_all = audit->is_open = true;
     if (!is_copy)
         braid_audit_miss(audit, "it makes a process that uses pages with its buffers");
-    if (!(is_copy ? open_private_pages(audit) : braid_audit_open_all(audit)))
+    if (audit->is_open)
+        return;
+    call->opens_all = true;
+    if (!braid_audit_open_all(audit))
         braid_audit_miss(audit, "the system refuses to open pages of its buffers");
 }
 

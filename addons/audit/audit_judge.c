@@ -306,11 +306,12 @@ static void note_buffer(struct audit *audit, struct audit_buffer *buffer)
 }
 
 // A node that has not written the page reads older data. A node that is not seen in full, or not at
-// this page, may have written it.
+// this page, may have written it, and so may others with the same memory.
 static bool may_read(const struct audit *audit, const struct audit_access *access, size_t page)
 {
-    return access->may_read || audit->unseen || atomic_load(audit->child_accesses) ||
-           !audit->pages.own[page] || audit->users[page].writer == audit->num_begun;
+    const int own = audit->pages.own[page];
+    return access->may_read || audit->unseen || !own || own & AUDIT_SHARED ||
+           audit->users[page].writer == audit->num_begun;
 }
 
 // Whether the node declares such accesses to these bytes.

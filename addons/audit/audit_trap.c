@@ -476,14 +476,6 @@ static void note_user(struct audit *audit, uintptr_t address, size_t page)
         braid_audit_judge_hidden(audit, address);
 }
 
-// The audit's owner may be a thread that only the parent has. So the child never takes its place.
-static bool open_in_child(struct audit *audit, uintptr_t address, size_t page)
-{
-    if (audit->pages.own[page] & AUDIT_SHARED)
-        atomic_store(audit->child_accesses, 1);
-    return braid_audit_pages_allow(&audit->pages, address, 1, PROT_READ | PROT_WRITE | PROT_EXEC);
-}
-
 // False: the fault is none of the audit's. Behind the instruction the thread may trap.
 static bool answer(struct audit *audit, uintptr_t address, ucontext_t *thread)
 {
@@ -493,8 +485,8 @@ static bool answer(struct audit *audit, uintptr_t address, ucontext_t *thread)
     int wanted = writes ? PROT_WRITE : PROT_READ;
     if (page == AUDIT_NO_PAGE || !(pages->own[page] & wanted))
         return false;
-    if (!atomic_load(audit->is_parent))
-        return open_in_child(audit, address, page);
+    if (!atomic_load(audit->is_parent)) // whose thread may be the audit's owner
+        return braid_audit_pages_allow(pages, address, 1, PROT_READ | PROT_WRITE | PROT_EXEC);
     bool done = true;
     take(audit, HANDLES, find_instruction(thread));
     const bool is_stepped = audit->num_steps;
@@ -744,14 +736,11 @@ static void note_unseen(struct audit *audit)
         braid_audit_open_all(audit);
         set_handlers();
     }
-    bool child_accesses = atomic_exchange(audit->child_accesses, 0);
     if (audit->unseen)
         return;
     if (has_others)
         braid_audit_miss(audit,
                          "meanwhile the program set a handler of its own for faults or traps");
-    else if (child_accesses)
-        braid_audit_miss(audit, "a child of the process uses memory of its buffers");
     else if (audit->hides)
         audit->unseen = "several threads use pages of its buffers, and a page that opens for one "
                         "access of a thread may hide those of others";

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "audit/audit_testing.h"
@@ -99,6 +100,39 @@ static void what_registers_keep_is_no_argument(void **state)
     assert_int_equal(audited.findings.num, 0);
 }
 
+// The child's memory is the parent's.
+static void read_in_borrower(void *words)
+{
+    int status = 1;
+    assert_int_equal(write(ends[1], "text", 4), 4);
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(read(ends[0], words, 4) != 4);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void check_unseen(const char *reason)
+{
+    audit(audited.device, audited.graph, &audited.findings);
+    assert_int_equal(audited.findings.num, 1);
+    const struct finding *found = &audited.findings.items[0];
+    assert_int_equal(found->told.kind, BRAID_AUDIT_UNSEEN);
+    if (!strstr(found->text, reason))
+        fail_msg("%s", found->text);
+}
+
+static void calls_of_a_child_in_its_parents_memory_are_not_seen(void **state)
+{
+    (void)state;
+#if defined(BRAID_INSTRUMENTED)
+    skip_because("sanitizers make calls of their own in children");
+#endif
+    add_call(read_in_borrower, BRAID_EXCLUSIVE);
+    check_unseen("makes a process");
+    assert_memory_equal(audited.words, "text", 4);
+}
+
 int main(void)
 {
 #if defined(UNDER_TSAN)
@@ -109,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_write_reads_what_the_node_has_not_written),
         TEST(what_registers_keep_is_no_argument),
+        TEST(calls_of_a_child_in_its_parents_memory_are_not_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
