@@ -43,6 +43,7 @@ struct audit_access {
     bool may_read, may_write;
     bool was_read, was_written; // as far as that is wanted, by any run of its node
     bool is_open;               // pages with it are, by the node at hand
+    bool is_unsure;             // it may have been made by that node
 };
 
 // Bytes of buffers without a gap.

@@ -73,9 +73,17 @@ struct audit {
     unsigned char stack[AUDIT_STACK_BYTES];
 };
 
+enum { AUDIT_REGISTERS = 16 };
+
+struct audit_fault {
+    uintptr_t address; // one byte of the access
+    bool writes;
+    const unsigned char *instruction;
+    uintptr_t registers[AUDIT_REGISTERS]; // as instructions count them
+};
+
 // audit_judge.c. Notes an access of the node at hand, by its fault.
-void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes,
-                       const unsigned char *instruction);
+void braid_audit_judge(struct audit *audit, const struct audit_fault *fault);
 // The same for all these bytes at once.
 void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes);
 // Several threads use a page that opens for single instructions. Hidden accesses count as made.
@@ -86,6 +94,8 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes);
 // All that is open. False: the system refuses.
 bool braid_audit_close(struct audit *audit);
 
+// Whether accesses may have been made of which no instruction tells. They count as made.
+bool braid_audit_is_unsure(struct audit *audit);
 // Pages that many writes have opened allow reads, of which none was seen.
 bool braid_audit_hides_reads(const struct audit *audit);
 // Until the next node.

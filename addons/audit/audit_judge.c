@@ -15,12 +15,16 @@ struct width {
     unsigned bytes;  // at most
     bool is_known;   // exactly as many
     unsigned before; // at most as many of the page are before what the fault tells
+    bool is_update;  // if it writes these bytes, it reads them first
+    uintptr_t begin; // where its operand is in memory; 0: not known
 };
 
 struct code {
     const unsigned char *next;
     bool is_short, is_wide; // operands of 2 bytes, or of 8
+    bool is_elsewhere;      // addresses are short, or in a segment
     unsigned char repeat;   // 0xf2, 0xf3 or 0
+    unsigned char high;     // 1: the base is among the last eight registers; 2: the index
 };
 
 static unsigned find_operand(const struct code *code)
@@ -55,13 +59,30 @@ static bool is_of_bytes(unsigned char opcode)
 }
 
 // Whether the instruction uses the stack, or the address of a call.
-static bool is_of_addresses(unsigned char opcode, unsigned char operands)
+static bool is_of_addresses(const unsigned char *opcode)
 {
     static opcodes all = {
         [5] = 0xffff, 0x0500, [8] = 0x8000, 0x3000, [12] = 0x020c, [14] = 0x0100
     };
-    bool is_branch = opcode == 0xff && (operands >> 3 & 7) >= 2;
-    return is_among(all, opcode) || is_branch;
+    return is_among(all, *opcode) || (*opcode == 0xff && (opcode[1] >> 3 & 7) >= 2);
+}
+
+// Whether it goes to another segment, or returns from one. An interrupt's return reads 40 bytes.
+static bool is_far(const unsigned char *opcode)
+{
+    return *opcode == 0xca || *opcode == 0xcb || *opcode == 0xcf ||
+           (*opcode == 0xff && ((opcode[1] & 0x38) == 0x18 || (opcode[1] & 0x38) == 0x28));
+}
+
+static bool is_update(const unsigned char *opcode)
+{
+    static opcodes all = {
+        0x0303, 0x0303, 0x0303, 0x0003, [8] = 0x00cf, [12] = 0x0003, 0x000f, [15] = 0xc0c0
+    };
+    static opcodes behind_0f = { [10] = 0x3830, 0x0c0b, 0x0083 };
+    if (*opcode == 0x0f)
+        return is_among(behind_0f, opcode[1]);
+    return is_among(all, *opcode) && !is_of_addresses(opcode);
 }
 
 // The bytes of one number or of a vector.
@@ -131,12 +152,12 @@ static unsigned find_vector(const struct code *code, unsigned char opcode, unsig
 
 static struct width known(unsigned bytes)
 {
-    return (struct width){ bytes ? bytes : MOST_WIDTH, bytes != 0, 0 };
+    return (struct width){ .bytes = bytes ? bytes : MOST_WIDTH, .is_known = bytes != 0 };
 }
 
 static struct width anywhere(void)
 {
-    return (struct width){ AUDIT_PAGE, false, AUDIT_PAGE };
+    return (struct width){ .bytes = AUDIT_PAGE, .before = AUDIT_PAGE };
 }
 
 static void read_vector_prefix(struct code *code, unsigned char prefix)
@@ -173,8 +194,9 @@ static unsigned find_in_map(const struct code *code, unsigned map, unsigned vect
 static struct width find_vex(struct code *code)
 {
     bool is_long = *code->next++ == 0xc4;
-    unsigned char map = is_long ? *code->next++ & 31 : 1, last = *code->next++;
+    unsigned char first = is_long ? *code->next++ : 1, last = *code->next++, map = first & 31;
     read_vector_prefix(code, is_long ? last : last & 0x7f);
+    code->high = is_long ? (unsigned char)~first >> 5 & 3 : 0;
     if (map == 2 && ((*code->next & 0xfc) == 0x90 || *code->next == 0x4b))
         return anywhere();
     return known(find_in_map(code, map, last & 4 ? 32 : 16));
@@ -193,9 +215,15 @@ static struct width find_evex(struct code *code)
     return known(is_plain ? find_in_map(code, map, 16u << (last >> 5 & 3)) : 0);
 }
 
+// The last prefix alone may ask for wide operands.
 static void skip_prefixes(struct code *code)
 {
     for (;; code->next++) {
+        if ((*code->next & 0xf0) == 0x40) {
+            code->is_wide = *code->next & 8;
+            code->high = *code->next & 3;
+            continue;
+        }
         switch (*code->next) {
         case 0x66:
             code->is_short = true;
@@ -204,69 +232,127 @@ static void skip_prefixes(struct code *code)
         case 0xf3:
             code->repeat = *code->next;
             break;
+        case 0x64:
+        case 0x65:
+        case 0x67:
+            code->is_elsewhere = true;
+            break;
         case 0x26:
         case 0x2e:
         case 0x36:
         case 0x3e:
-        case 0x64:
-        case 0x65:
-        case 0x67:
         case 0xf0:
             break;
         default:
             return;
         }
+        code->is_wide = false;
+        code->high = 0;
     }
 }
 
 // Whether the instruction uses several places, or a fault may tell of its last byte.
 static bool is_anywhere(const unsigned char *opcode)
 {
-    unsigned char operation = opcode[2] >> 3 & 7;
     if (opcode[0] != 0x0f)
         return opcode[0] == 0xa6 || opcode[0] == 0xa7 || opcode[0] == 0xc8;
-    if (opcode[1] == 0xae) // but for two that have the state of vectors in 4 bytes, and for lines
-        return operation != 2 && operation != 3 && operation != 7;
+    unsigned char operation = opcode[2] >> 3 & 7;
+    if (opcode[1] == 0xae)
+        return operation == 4 || operation == 5 || operation == 6;
     return opcode[1] == 0x01 || (opcode[1] == 0xc7 && operation >= 3 && operation <= 5);
 }
 
-// Near the begin of a page a fault may tell of the last byte of a large state, which is in two.
-static struct width find_state(unsigned bytes, uintptr_t address)
+// A fault may tell of the last byte of a large state. With short operands it is smaller.
+static struct width find_state(const struct code *code, unsigned bytes)
 {
     const unsigned most_scalar = 10;
-    bool may_end = bytes > most_scalar && address % AUDIT_PAGE < bytes;
-    return may_end ? (struct width){ bytes, false, bytes - 1 } : known(bytes);
+    return bytes > most_scalar
+               ? (struct width){ .bytes = bytes, .before = bytes - 1, .is_known = !code->is_short }
+               : known(bytes);
 }
 
-// The width of a common instruction of integers or vectors is known.
-static struct width find_width(const unsigned char *instruction, uintptr_t address)
+// Behind the prefixes.
+static struct width find_plain(struct code *code)
 {
-    struct code code = { .next = instruction };
-    skip_prefixes(&code);
-    if (*code.next == 0xc4 || *code.next == 0xc5)
-        return find_vex(&code);
-    if (*code.next == 0x62)
-        return find_evex(&code);
-    if ((*code.next & 0xf0) == 0x40)
-        code.is_wide = *code.next++ & 8;
-    if (is_anywhere(code.next))
-        return anywhere();
-    unsigned char opcode = *code.next++;
+    enum { VECTORS = 512 };
+    unsigned char opcode = *code->next++;
     if (opcode == 0x0f) {
-        unsigned bytes = find_second(&code, *code.next);
-        return known(bytes ? bytes : find_vector(&code, *code.next, 16));
+        unsigned bytes = find_second(code, *code->next);
+        if (*code->next == 0xae && (code->next[1] >> 3 & 7) < 2)
+            return find_state(code, VECTORS);
+        return known(bytes ? bytes : find_vector(code, *code->next, 16));
     }
-    if (opcode == 0xd5 || (opcode == 0x8f && *code.next >> 3 & 7)) // later prefixes
+    code->next--;
+    if (opcode == 0xd5 || (opcode == 0x8f && code->next[1] >> 3 & 7)) // later prefixes
         return known(0);
     if (is_of_bytes(opcode))
         return known(1);
     if (opcode >= 0xd8 && opcode <= 0xdf)
-        return find_state(find_x87(opcode, *code.next), address);
+        return find_state(code, find_x87(opcode, code->next[1]));
     if (opcode == 0x63)
-        return known(4);
+        return known(code->is_short ? 2 : 4);
     if (opcode == 0x8c || opcode == 0x8e)
         return known(2);
-    return known(is_of_addresses(opcode, *code.next) ? 8 : find_operand(&code));
+    if (is_far(code->next))
+        return known(0);
+    if (is_of_addresses(code->next))
+        return known(code->is_short ? 0 : 8);
+    return known(find_operand(code));
+}
+
+// Where an operand in memory begins, as far as registers tell it; 0: not known. `at` is behind the
+// opcode.
+static uintptr_t find_begin(const struct code *code, const unsigned char *at,
+                            const uintptr_t *registers)
+{
+    enum { NONE = 4, LIST = 4, NO_BASE = 5 };
+    const unsigned mode = *at >> 6;
+    unsigned base = *at++ & 7, index = NONE, scale = 0;
+    if (base == LIST) {
+        base = *at & 7;
+        index = (*at >> 3 & 7) | (code->high & 2u) << 2;
+        scale = *at++ >> 6;
+    }
+    if (code->is_elsewhere || mode == 3 || (mode == 0 && base == NO_BASE))
+        return 0;
+    uintptr_t begin = registers[base | (code->high & 1u) << 3];
+    if (index != NONE)
+        begin += registers[index] << scale;
+    if (mode == 1)
+        begin += (uintptr_t)(signed char)*at;
+    if (mode == 2)
+        begin += (uintptr_t)(int32_t)((uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 |
+                                      (uint32_t)at[1] << 8 | at[0]);
+    return begin;
+}
+
+// Others use the stack, or an address of their own.
+static bool has_operand_only(const unsigned char *opcode)
+{
+    static opcodes none = {
+        [5] = 0xffff, 0xf500, [9] = 0xffff, 0xffff, [12] = 0xff0c, 0x0080, 0xffff
+    };
+    return !is_among(none, *opcode) && !is_of_addresses(opcode);
+}
+
+// The width of a common instruction of integers or vectors is known.
+static struct width find_width(const struct audit_fault *fault)
+{
+    struct code code = { .next = fault->instruction };
+    skip_prefixes(&code);
+    const bool is_vex = *code.next == 0xc4 || *code.next == 0xc5;
+    if (*code.next == 0x62)
+        return find_evex(&code);
+    if (!is_vex && is_anywhere(code.next))
+        return anywhere();
+    const bool updates = !is_vex && is_update(code.next),
+               operates = is_vex || has_operand_only(code.next);
+    struct width width = is_vex ? find_vex(&code) : find_plain(&code);
+    width.is_update = updates;
+    width.begin = operates ? find_begin(&code, code.next + 1, fault->registers) : 0;
+    if (width.begin > fault->address || fault->address - width.begin >= width.bytes)
+        width.begin = 0;
+    return width;
 }
 
 // ---- judging ----
@@ -361,14 +447,13 @@ struct faulted {
     bool is_exact; // else these bytes are the most
 };
 
-static struct width width_of(const struct audit *audit, const unsigned char *instruction,
-                             uintptr_t address)
+static struct width width_of(const struct audit *audit, const struct audit_fault *fault)
 {
     const struct audit_pages *pages = &audit->pages;
-    const uintptr_t begin = (uintptr_t)instruction;
+    const uintptr_t begin = (uintptr_t)fault->instruction;
     bool is_readable = braid_audit_page_at(pages, begin) == AUDIT_NO_PAGE &&
                        braid_audit_page_at(pages, begin + 15) == AUDIT_NO_PAGE;
-    return is_readable ? find_width(instruction, address) : anywhere();
+    return is_readable ? find_width(fault) : anywhere();
 }
 
 static bool allows(const struct audit *audit, const struct audit_access *access,
@@ -435,7 +520,8 @@ static void judge_faulted(struct audit *audit, const struct faulted *faulted)
     judge_beside(audit, behind, faulted->end, faulted);
 }
 
-// An access that may have been made counts as made. If it writes, it may hide reads of its page.
+// A write may hide reads of its page. Without the exact bytes, nobody knows which other accesses
+// are made.
 static void mark_made(struct audit *audit, const struct faulted *faulted)
 {
     bool is_written = false, may_be_written = false;
@@ -443,38 +529,69 @@ static void mark_made(struct audit *audit, const struct faulted *faulted)
         struct audit_access *access = &audit->declared[i];
         if (!overlaps(access, faulted->begin, faulted->end))
             continue;
-        access->was_read = true;
-        if (!faulted->writes || !access->may_write)
-            continue;
-        access->was_written = true;
-        if (faulted->is_exact || has(access, faulted->told))
-            is_written = true;
-        else
-            may_be_written = may_be_written || !may_read(audit, access, faulted->page);
+        const bool is_made = faulted->is_exact || has(access, faulted->told);
+        const bool writes = faulted->writes && access->may_write;
+        access->is_unsure = access->is_unsure || !is_made;
+        access->was_read = access->was_read || is_made;
+        access->was_written = access->was_written || (is_made && writes);
+        is_written = is_written || (is_made && writes);
+        may_be_written =
+            may_be_written || (!is_made && writes && !may_read(audit, access, faulted->page));
     }
     audit->is_wide = audit->is_wide || (may_be_written && !is_written);
     if (is_written || may_be_written)
         audit->users[faulted->page].writer = audit->num_begun;
 }
 
-// Bytes in the next page are declared, or make a fault of their own. So at a page's begin the first
-// bytes may lie before it. An instruction that reads and then writes a place makes one fault, by
-// which it writes.
-void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes,
-                       const unsigned char *instruction)
+bool braid_audit_is_unsure(struct audit *audit)
 {
-    const uintptr_t page = round_down(address, AUDIT_PAGE);
+    bool is_unsure = false;
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        struct audit_access *access = &audit->declared[i];
+        if (access->is_unsure && !(access->may_write ? access->was_written : access->was_read))
+            is_unsure = access->was_read = access->was_written = true;
+        access->is_unsure = false;
+    }
+    return is_unsure;
+}
+
+// Bytes that the node may only write, and has not written.
+static void judge_update(struct audit *audit, const struct faulted *faulted)
+{
+    struct faulted reads = *faulted;
+    reads.writes = false;
+    const uintptr_t begin = faulted->is_exact ? faulted->begin : faulted->told;
+    const uintptr_t end = faulted->is_exact ? faulted->end : begin + 1;
+    for (uintptr_t at = begin, next; at < end; at = next) {
+        bool is_declared = false;
+        next = smaller(end, find_end(audit, at, end, &reads, &is_declared));
+        if (!is_declared && declares(audit, at, next, true))
+            count(audit, at, next, false);
+    }
+}
+
+// Bytes in the next page are declared, or make a fault of their own. So at a page's begin the first
+// bytes may lie before it, unless registers tell where they begin. An instruction that reads and
+// then writes a place makes one fault, by which it writes. Where the node may do neither, one
+// finding is enough.
+void braid_audit_judge(struct audit *audit, const struct audit_fault *fault)
+{
+    const uintptr_t address = fault->address, page = round_down(address, AUDIT_PAGE);
     if (!audit->runs)
         return;
-    const struct width width = width_of(audit, instruction, address);
+    const struct width width = width_of(audit, fault);
+    const bool is_exact = width.is_known && (width.begin || (!width.before && address != page));
+    const uintptr_t begin = is_exact && width.begin ? width.begin : address - width.before;
     const struct faulted faulted = {
-        .begin = larger(page, address - width.before),
-        .end = smaller(page + AUDIT_PAGE, address + width.bytes),
+        .begin = larger(page, begin),
+        .end = smaller(page + AUDIT_PAGE, (is_exact ? begin : address) + width.bytes),
         .told = address,
         .page = braid_audit_page_at(&audit->pages, address),
-        .writes = writes,
-        .is_exact = width.is_known && address != page,
+        .writes = fault->writes,
+        .is_exact = is_exact,
     };
+    if (fault->writes && width.is_update)
+        judge_update(audit, &faulted);
     mark_made(audit, &faulted);
     judge_faulted(audit, &faulted);
 }
@@ -501,17 +618,26 @@ void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end
         count(audit, undeclared, end, writes);
 }
 
+// Whether the page has bytes that the node may only write, and has not written.
+static bool may_be_read_first(const struct audit *audit, uintptr_t page)
+{
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        const struct audit_access *access = &audit->declared[i];
+        if (overlaps(access, page, page + AUDIT_PAGE) &&
+            !may_read(audit, access, braid_audit_page_at(&audit->pages, page)))
+            return true;
+    }
+    return false;
+}
+
 void braid_audit_judge_hidden(struct audit *audit, uintptr_t address)
 {
     uintptr_t page = address / AUDIT_PAGE * AUDIT_PAGE;
-    bool hides_reads = false; // bytes that the node may only write are read first
+    const bool hides_reads = may_be_read_first(audit, page);
     for (uint32_t i = 0; i < audit->num_declared; i++) {
         struct audit_access *access = &audit->declared[i];
-        if (!overlaps(access, page, page + AUDIT_PAGE))
-            continue;
-        hides_reads =
-            hides_reads || !may_read(audit, access, braid_audit_page_at(&audit->pages, page));
-        access->was_read = access->was_written = true;
+        if (overlaps(access, page, page + AUDIT_PAGE))
+            access->was_read = access->was_written = true;
     }
     if (audit->runs && (hides_reads || !declares_all(audit, page, page + AUDIT_PAGE, true)))
         audit->hides = true;
@@ -604,8 +730,10 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
         rights = open_counted(audit, address, writes, &pages);
         begin = pages.begin, end = pages.end;
     }
-    for (uintptr_t at = begin; at < end && rights & wanted && rights & PROT_WRITE; at += AUDIT_PAGE)
+    for (uintptr_t at = begin; at < end && rights & wanted && rights & PROT_WRITE;
+         at += AUDIT_PAGE) {
         audit->users[braid_audit_page_at(&audit->pages, at)].writer = audit->num_begun;
+    }
     return (rights & wanted) &&
            braid_audit_pages_allow(&audit->pages, begin, (end - begin) / AUDIT_PAGE,
                                    rights | PROT_EXEC);

@@ -17,14 +17,24 @@
 
 enum { CAN_STEP = 1, FAULT_WRITES = 2, TRAP_FLAG = 0x100 };
 
-static bool fault_writes(const ucontext_t *thread)
-{
-    return thread->uc_mcontext.gregs[REG_ERR] & FAULT_WRITES;
-}
-
 static const unsigned char *find_instruction(const ucontext_t *thread)
 {
     return (const unsigned char *)thread->uc_mcontext.gregs[REG_RIP];
+}
+
+static struct audit_fault read_fault(uintptr_t address, const ucontext_t *thread)
+{
+    static const unsigned char order[AUDIT_REGISTERS] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX,
+                                                          REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                                          REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                                          REG_R12, REG_R13, REG_R14, REG_R15 };
+    const greg_t *registers = thread->uc_mcontext.gregs;
+    struct audit_fault fault = { .address = address,
+                                 .writes = registers[REG_ERR] & FAULT_WRITES,
+                                 .instruction = find_instruction(thread) };
+    for (int i = 0; i < AUDIT_REGISTERS; i++)
+        fault.registers[i] = (uintptr_t)registers[order[i]];
+    return fault;
 }
 
 static bool has_trap(const ucontext_t *thread)
@@ -52,16 +62,16 @@ static void clear_pushed_trap(const ucontext_t *thread, const unsigned char *ins
 
 enum { CAN_STEP = 0 };
 
-static bool fault_writes(const ucontext_t *thread)
-{
-    (void)thread;
-    return false;
-}
-
 static const unsigned char *find_instruction(const ucontext_t *thread)
 {
     (void)thread;
     return NULL;
+}
+
+static struct audit_fault read_fault(uintptr_t address, const ucontext_t *thread)
+{
+    (void)thread;
+    return (struct audit_fault){ .address = address };
 }
 
 static bool has_trap(const ucontext_t *thread)
@@ -479,7 +489,8 @@ static void note_user(struct audit *audit, uintptr_t address, size_t page)
 // False: the fault is none of the audit's. Behind the instruction the thread may trap.
 static bool answer(struct audit *audit, uintptr_t address, ucontext_t *thread)
 {
-    const bool writes = fault_writes(thread);
+    const struct audit_fault fault = read_fault(address, thread);
+    const bool writes = fault.writes;
     struct audit_pages *pages = &audit->pages;
     size_t page = braid_audit_page_at(pages, address);
     int wanted = writes ? PROT_WRITE : PROT_READ;
@@ -494,7 +505,7 @@ static bool answer(struct audit *audit, uintptr_t address, ucontext_t *thread)
         end_left_trap(thread);
     note_user(audit, address, page);
     if (!(pages->now[page] & wanted)) { // else another thread has opened it
-        braid_audit_judge(audit, address, writes, find_instruction(thread));
+        braid_audit_judge(audit, &fault);
         done = braid_audit_open(audit, address, writes) || step(audit, address, page, writes) ||
                braid_audit_give_up(audit,
                                    "behind its first accesses, the system refuses to open single "
@@ -736,6 +747,7 @@ static void note_unseen(struct audit *audit)
         braid_audit_open_all(audit);
         set_handlers();
     }
+    audit->is_wide |= braid_audit_is_unsure(audit);
     if (audit->unseen)
         return;
     if (has_others)

@@ -87,7 +87,8 @@ static void expect_texts(const char *const *texts)
     for (; texts[num] && num < audited.findings.num; num++)
         assert_string_equal(audited.findings.items[num].text, texts[num]);
     assert_null(texts[num]);
-    assert_int_equal(audited.findings.num, num);
+    if (audited.findings.num > num)
+        fail_msg("%s", audited.findings.items[num].text);
 }
 #define EXPECT_TEXTS(call, first, second, ...)                                                     \
     do {                                                                                           \
@@ -159,13 +160,43 @@ static void save_vectors(void *words)
     __asm__ volatile("fxsave (%0)" : : "r"(words) : "memory");
 }
 
-// The finding tells of the undeclared access, or that some are not seen.
-static void expect_one(braid_host_function *call, int first, int second, braid_audit_kind kind)
+// Two bytes, where the same instruction mostly writes eight.
+static void push_short(void *words)
+{
+    __asm__ volatile("movq %%rsp, %%r12\n\tmovq %0, %%rsp\n\tpushw $5\n\tmovq %%r12, %%rsp"
+                     :
+                     : "r"((unsigned char *)words + 64)
+                     : "r12", "memory");
+}
+
+// Two bytes: a prefix of wide operands counts right before the opcode only.
+static void write_behind_dead_prefix(void *words)
+{
+    __asm__ volatile(".byte 0x48, 0x66, 0x89, 0x03" : : "b"((char *)words + 62) : "memory");
+}
+
+// It returns from an interrupt of its own making, whose 40 bytes are in both buffers.
+static void read_all_of_an_interrupt(void *words)
+{
+    __asm__ volatile("movq %%rsp, %%r12\n\tleaq 40(%0), %%rsp\n\tmovq %%ss, %%rax\n\t"
+                     "pushq %%rax\n\tpushq %%r12\n\tpushfq\n\tmovq %%cs, %%rax\n\t"
+                     "pushq %%rax\n\tleaq 1f(%%rip), %%rax\n\tpushq %%rax\n\tiretq\n"
+                     "1:\tmovq %%r12, %%rsp"
+                     :
+                     : "r"((unsigned char *)words + 24)
+                     : "r12", "rax", "memory", "cc");
+}
+
+// Findings tell of the undeclared access, or that some are not seen, or both.
+static void expect_kind(braid_host_function *call, int first, int second, braid_audit_kind kind)
 {
     audit_call(call, first, second);
-    assert_int_equal(audited.findings.num, 1);
-    braid_audit_kind found = audited.findings.items[0].told.kind;
-    assert_true(found == kind || found == BRAID_AUDIT_UNSEEN);
+    assert_in_range(audited.findings.num, 1, 2);
+    for (size_t i = 0; i < audited.findings.num; i++) {
+        braid_audit_kind found = audited.findings.items[i].told.kind;
+        if (found != kind && found != BRAID_AUDIT_UNSEEN)
+            fail_msg("%s", audited.findings.items[i].text);
+    }
 }
 
 static void instructions_are_known_or_told_of(void **state)
@@ -175,11 +206,82 @@ static void instructions_are_known_or_told_of(void **state)
         read_long_double, BRAID_READ, 0,
         "node 0 'host call' reads bytes from 0 to 5 of 'second', which it does not declare");
     EXPECT_TEXTS(compare_integers, BRAID_READ, 0, NULL);
-    EXPECT_TEXTS(compare_places, BRAID_READ, BRAID_READ, NULL);
-    expect_one(compare_places, BRAID_READ, 0, BRAID_AUDIT_READS);
-    expect_one(compare_places, 0, BRAID_READ, BRAID_AUDIT_READS);
+    expect_kind(compare_places, BRAID_READ, BRAID_READ, BRAID_AUDIT_UNSEEN);
+    expect_kind(compare_places, BRAID_READ, 0, BRAID_AUDIT_READS);
+    expect_kind(compare_places, 0, BRAID_READ, BRAID_AUDIT_READS);
     EXPECT_TEXTS(save_vectors, BRAID_READ_WRITE, BRAID_READ_WRITE, NULL);
-    expect_one(save_vectors, BRAID_WRITE, 0, BRAID_AUDIT_WRITES);
+    expect_kind(save_vectors, BRAID_WRITE, 0, BRAID_AUDIT_WRITES);
+    expect_kind(push_short, BRAID_READ_WRITE, BRAID_READ_WRITE, BRAID_AUDIT_UNSEEN);
+    EXPECT_TEXTS(write_behind_dead_prefix, BRAID_WRITE, 0, NULL);
+    EXPECT_TEXTS(
+        read_all_of_an_interrupt, BRAID_READ_WRITE, BRAID_READ,
+        "node 0 'host call' is not audited: an instruction may reach further than its first byte "
+        "tells");
+}
+
+static void add_to_word(void *words)
+{
+    __asm__ volatile("addl $1, 16(%0)" : : "r"(words) : "memory", "cc");
+}
+
+static void exchange_word(void *words)
+{
+    __asm__ volatile("xchgl %%eax, (%0, %1, 4)" : : "r"(words), "r"(4L) : "memory", "rax");
+}
+
+static void write_and_add_to_word(void *words)
+{
+    ((volatile uint32_t *)words)[3] = 1;
+    add_to_word(words);
+}
+
+static void an_update_reads_what_is_only_written(void **state)
+{
+    (void)state;
+    EXPECT_TEXTS(
+        add_to_word, BRAID_WRITE, 0,
+        "node 0 'host call' reads bytes from 16 to 19 of 'first', which it does not declare");
+    EXPECT_TEXTS(
+        exchange_word, BRAID_WRITE, 0,
+        "node 0 'host call' reads bytes from 16 to 19 of 'first', which it does not declare");
+    EXPECT_TEXTS(write_and_add_to_word, BRAID_WRITE, 0, NULL);
+    EXPECT_TEXTS(add_to_word, BRAID_READ_WRITE, 0, NULL);
+}
+
+static void read_across_pages(void *words)
+{
+    (void)*(volatile uint64_t *)((unsigned char *)words + PAGE - 4);
+}
+
+static void read_first_of_page(void *words)
+{
+    (void)*(volatile uint32_t *)((unsigned char *)words + PAGE);
+}
+
+// A fault tells of the first byte in each page.
+static void each_page_of_an_access_is_judged(void **state)
+{
+    static const int begins[] = { PAGE - 4, PAGE, PAGE + 4 };
+    braid_host_function *const calls[] = { read_across_pages, read_first_of_page };
+    void *pages = map_pages(2);
+    braid_resource buffer, parts[3];
+    (void)state;
+    check_ok(braid_graph_add_buffer(audited.graph, "two", pages, 2 * PAGE, &buffer));
+    for (int i = 0; i < 3; i++)
+        check_ok(braid_graph_add_range(audited.graph, buffer, (uint64_t)begins[i], 4, &parts[i]));
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_graph_add_host_call(
+            audited.graph,
+            &(braid_host_call){ BRAID_ACCESSES({ parts[0], BRAID_READ }, { parts[1], BRAID_READ },
+                                               { parts[2], BRAID_READ }),
+                                .call = calls[i], .user = pages },
+            NULL));
+    audit(audited.device, audited.graph, &audited.findings);
+    expect_texts((const char *const[]){
+        "node 0 'host call' declares to read 'two[4100, 4104)', and never does",
+        "node 1 'host call' declares to read 'two[4092, 4096)', and never does",
+        "node 1 'host call' declares to read 'two[4100, 4104)', and never does", NULL });
+    munmap(pages, 2 * PAGE);
 }
 
 // Each uses so many bytes, the last of which is the last of the first buffer, or one behind it.
@@ -278,6 +380,18 @@ static void instructions_are_known_or_told_of(void **state)
     skip_because("it has instructions of x86-64");
 }
 
+static void an_update_reads_what_is_only_written(void **state)
+{
+    (void)state;
+    skip_because("it has instructions of x86-64");
+}
+
+static void each_page_of_an_access_is_judged(void **state)
+{
+    (void)state;
+    skip_because("it has instructions of x86-64");
+}
+
 static void each_instruction_has_its_width(void **state)
 {
     (void)state;
@@ -299,6 +413,8 @@ int main(void)
         AUDITED_TEST(an_access_right_before_a_buffer_is_none_of_it),
         AUDITED_TEST(bytes_behind_the_first_may_be_only_written),
         AUDITED_TEST(instructions_are_known_or_told_of),
+        AUDITED_TEST(an_update_reads_what_is_only_written),
+        AUDITED_TEST(each_page_of_an_access_is_judged),
         AUDITED_TEST(each_instruction_has_its_width),
         AUDITED_TEST(longer_vectors_have_their_width),
     };
