@@ -17,7 +17,7 @@
 enum {
     AUDIT_MOST_COUNTED = 4096,     // undeclared accesses of a node to a buffer, one by one
     AUDIT_SAME_OPENED = 256,       // further ones open as many pages, and the next ones twice
-    AUDIT_MOST_OPENED = 4096,      // pages of an access, one by one
+    AUDIT_MOST_OPENED = 16384,     // pages that a node only writes, one by one
     AUDIT_MOST_STEPPED = 128,      // pages: more than an instruction reaches
     AUDIT_STACK_BYTES = 64 * 1024, // each stack of a handler
 };
@@ -50,6 +50,7 @@ struct audit {
     const char *unseen;       // why it is not seen in full; NULL: it is
     bool hides;               // accesses of some threads behind others'
     bool is_wide;             // an instruction may reach what is not declared
+    bool hides_reads;         // pages opened for writes that are not yet written
     bool sees_calls;          // system calls of nodes
     bool makes_threads;       // a node has made some
     uint64_t others;          // threads, as noted before the first node

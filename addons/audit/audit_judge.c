@@ -732,6 +732,7 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
     }
     for (uintptr_t at = begin; at < end && rights & wanted && rights & PROT_WRITE;
          at += AUDIT_PAGE) {
+        audit->hides_reads = audit->hides_reads || may_be_read_first(audit, at);
         audit->users[braid_audit_page_at(&audit->pages, at)].writer = audit->num_begun;
     }
     return (rights & wanted) &&

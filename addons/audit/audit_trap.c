@@ -726,7 +726,7 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 {
     take(audit, KEEPS, NULL);
     bool is_closed = !audit->is_open || braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
-    audit->is_open = audit->hides = audit->is_wide = false;
+    audit->is_open = audit->hides = audit->is_wide = audit->hides_reads = false;
     audit->unseen = NULL;
     audit->num_begun++;
     audit->num_opened = 0;
@@ -758,6 +758,8 @@ static void note_unseen(struct audit *audit)
                         "access of a thread may hide those of others";
     else if (audit->is_wide)
         audit->unseen = "an instruction may reach further than its first byte tells";
+    else if (audit->hides_reads)
+        audit->unseen = "behind its first pages, reads of what it may only write are not seen";
     else if (braid_audit_hides_reads(audit))
         audit->unseen = "behind many undeclared writes, reads of the same buffer are not seen";
 }

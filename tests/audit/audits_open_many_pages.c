@@ -135,9 +135,9 @@ static void reads_behind_many_writes_open_ever_more_pages(void **state)
 static void write_many_pages_and_read_the_last(void *user)
 {
     const struct large *large = user;
-    for (size_t i = 0; i < large->bytes / 16; i += PAGE)
+    for (size_t i = 0; i < large->bytes / 4; i += PAGE)
         large->memory[i] = 1;
-    (void)large->memory[large->bytes / 16 - PAGE];
+    (void)large->memory[large->bytes / 4 - PAGE];
 }
 
 static void reads_behind_many_writes_may_be_hidden(void **state)
@@ -150,6 +150,22 @@ static void reads_behind_many_writes_may_be_hidden(void **state)
     assert_int_equal(large->findings.num, 2);
     assert_int_equal(large->findings.items[0].told.kind, BRAID_AUDIT_WRITES);
     assert_int_equal(large->findings.items[1].told.kind, BRAID_AUDIT_UNSEEN);
+}
+
+// Further writes open pages that are not yet written.
+static void pages_opened_for_later_writes_may_hide_reads(void **state)
+{
+    struct large *large = *state;
+    check_ok(braid_graph_add_host_call(
+        large->graph,
+        &(braid_host_call){ BRAID_ACCESSES({ large->buffer, BRAID_WRITE }),
+                            .call = write_many_pages_and_read_the_last, .user = large },
+        NULL));
+    audit_large(large);
+    assert_int_equal(large->findings.num, 1);
+    assert_string_equal(large->findings.items[0].text,
+                        "node 0 'host call' is not audited: behind its first pages, reads of what "
+                        "it may only write are not seen");
 }
 
 // Pages that are declared stay closed, so that the one write to them is found.
@@ -303,6 +319,7 @@ int main(void)
         LARGE_TEST(accesses_that_open_no_page_make_no_opening_larger),
         LARGE_TEST(reads_behind_many_writes_open_ever_more_pages),
         LARGE_TEST(reads_behind_many_writes_may_be_hidden),
+        LARGE_TEST(pages_opened_for_later_writes_may_hide_reads),
         LARGE_TEST(declared_pages_stay_closed_among_open_ones),
         LARGE_TEST(a_node_is_unseen_where_the_system_opens_no_page),
         LARGE_TEST(a_node_is_unseen_where_the_system_closes_no_page),
