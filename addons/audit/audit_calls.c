@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -26,40 +27,49 @@ static const char unseen_call[] =
     "a system call uses memory of its buffers in a way that is not known";
 
 struct use {
-    short number;
+    unsigned short number;
     unsigned char pointer; // an argument
     bool writes;
-    signed char
-        length; // the argument with the most bytes, of which the call returns the number; -1: fixed
-    unsigned short bytes; // if it is fixed
+    signed char length;   // the argument with the most items, of which the call returns the number
+                          // that it used; FIXED: it has one
+    unsigned short bytes; // each item has
 };
+enum { FIXED = -1 };
 
 static const struct use uses[] = {
-    { SYS_read, 1, true, 2, 0 },
-    { SYS_write, 1, false, 2, 0 },
-    { SYS_pread64, 1, true, 2, 0 },
-    { SYS_pwrite64, 1, false, 2, 0 },
-    { SYS_getrandom, 0, true, 1, 0 },
-    { SYS_futex, 0, false, -1, 4 },
-    { SYS_futex, 3, false, -1, 16 },
-    { SYS_nanosleep, 0, false, -1, 16 },
-    { SYS_nanosleep, 1, true, -1, 16 },
-    { SYS_clock_nanosleep, 2, false, -1, 16 },
-    { SYS_clock_nanosleep, 3, true, -1, 16 },
-    { SYS_clock_gettime, 1, true, -1, 16 },
-    { SYS_rt_sigprocmask, 1, false, -1, 8 },
-    { SYS_rt_sigprocmask, 2, true, -1, 8 },
-    { SYS_wait4, 1, true, -1, 4 },
+    { SYS_read, 1, true, 2, 1 },
+    { SYS_write, 1, false, 2, 1 },
+    { SYS_pread64, 1, true, 2, 1 },
+    { SYS_pwrite64, 1, false, 2, 1 },
+    { SYS_getrandom, 0, true, 1, 1 },
+    { SYS_futex, 0, false, FIXED, 4 },
+    { SYS_futex, 3, false, FIXED, 16 },
+    { SYS_nanosleep, 0, false, FIXED, 16 },
+    { SYS_nanosleep, 1, true, FIXED, 16 },
+    { SYS_clock_nanosleep, 2, false, FIXED, 16 },
+    { SYS_clock_nanosleep, 3, true, FIXED, 16 },
+    { SYS_clock_gettime, 1, true, FIXED, 16 },
+    { SYS_rt_sigprocmask, 1, false, FIXED, 8 },
+    { SYS_rt_sigprocmask, 2, true, FIXED, 8 },
+    { SYS_wait4, 1, true, FIXED, 4 },
+    { SYS_wait4, 3, true, FIXED, 144 },
+    { SYS_epoll_wait, 1, true, 2, 12 },
+    { SYS_epoll_pwait, 4, false, FIXED, 8 },
+    { SYS_epoll_pwait, 1, true, 2, 12 },
+    { SYS_io_getevents, 4, false, FIXED, 16 },
+    { SYS_io_getevents, 3, true, 2, 32 },
 };
 enum { NUM_USES = sizeof(uses) / sizeof(uses[0]) };
 
 static struct audit_extent find_bytes(const struct use *use, const struct audit_call *call)
 {
     uintptr_t begin = call->args[use->pointer];
-    uintptr_t bytes = use->length < 0 ? use->bytes : call->args[use->length];
+    uintptr_t num = use->length < 0 ? 1 : call->args[use->length];
     if (!begin)
         return (struct audit_extent){ 0, 0 };
-    return (struct audit_extent){ begin, bytes < UINTPTR_MAX - begin ? begin + bytes : begin };
+    return (struct audit_extent){ begin, num < (UINTPTR_MAX - begin) / use->bytes
+                                             ? begin + num * use->bytes
+                                             : begin };
 }
 
 // Calls for each run of the audit's pages with such bytes. False: the system refuses.
@@ -209,13 +219,55 @@ static bool changes_pages(const struct audit *audit, const struct audit_call *ca
     bool is_one = call->number == SYS_mprotect || call->number == SYS_pkey_mprotect ||
                   call->number == SYS_munmap || call->number == SYS_mremap ||
                   call->number == SYS_madvise || is_fixed;
-    return is_one && has_pages(audit, begin, begin + bytes);
+    bool is_moved = call->number == SYS_mremap && call->args[3] & MREMAP_FIXED;
+    return (is_one && has_pages(audit, begin, begin + bytes)) ||
+           (is_moved && has_pages(audit, call->args[4], call->args[4] + call->args[2]));
 }
 
 // The system uses memory for the node, at any time from now on. The work would fail, not the call.
 static bool queues_work(const struct audit_call *call)
 {
-    return call->number == SYS_io_submit || call->number == SYS_io_uring_enter;
+    return call->number == SYS_io_submit || call->number == SYS_io_uring_enter ||
+           call->number == SYS_io_uring_setup; // a thread of the system's may begin the work
+}
+
+// Such an offset is that of a process's memory as a file.
+static bool has_address_as_offset(const struct audit *audit, const struct audit_call *call)
+{
+    enum { MOST_BEHIND = 1 << 30 };
+    const uintptr_t *args = call->args;
+    switch (call->number) {
+    case SYS_lseek:
+        return args[1] > UINT32_MAX && has_pages(audit, args[1], args[1] + MOST_BEHIND);
+    case SYS_pread64:
+    case SYS_pwrite64:
+    case SYS_preadv:
+    case SYS_pwritev:
+    case SYS_preadv2:
+    case SYS_pwritev2:
+        return args[3] > UINT32_MAX && has_pages(audit, args[3], args[3] + MOST_BEHIND);
+    default:
+        return false;
+    }
+}
+
+// The call may let signals through for itself, or the node has done so before.
+static bool lets_handlers_run(const struct audit_call *call, uint64_t mask)
+{
+    const uint64_t always = AUDIT_OF_INSTRUCTIONS | AUDIT_BIT(SIGHUP) | AUDIT_BIT(SIGINT) |
+                            AUDIT_BIT(SIGQUIT) | AUDIT_BIT(SIGTERM) | AUDIT_BIT(SIGKILL) |
+                            AUDIT_BIT(SIGSTOP) | AUDIT_BIT(32) | AUDIT_BIT(33); // the C library's
+    switch (call->number) {
+    case SYS_ppoll:
+        return call->args[3];
+    case SYS_pselect6:
+        return call->args[5];
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+        return call->args[4];
+    default:
+        return ~mask & ~always;
+    }
 }
 
 // How many first arguments may tell of memory that the call uses. Registers behind a call's
@@ -223,13 +275,13 @@ static bool queues_work(const struct audit_call *call)
 static int count_args(const struct audit_call *call)
 {
     static const struct {
-        short number, num;
+        unsigned short number, num;
     } counts[] = { { SYS_brk, 0 },          { SYS_mmap, 0 },
                    { SYS_mprotect, 0 },     { SYS_pkey_mprotect, 0 },
                    { SYS_munmap, 0 },       { SYS_mremap, 0 },
                    { SYS_madvise, 0 },      { SYS_exit, 0 },
                    { SYS_exit_group, 0 },   { SYS_set_robust_list, 0 },
-                   { SYS_arch_prctl, 0 },   { SYS_close, 0 },
+                   { SYS_arch_prctl, 2 },   { SYS_close, 0 },
                    { SYS_lseek, 0 },        { SYS_dup, 0 },
                    { SYS_dup2, 0 },         { SYS_fsync, 0 },
                    { SYS_fdatasync, 0 },    { SYS_ftruncate, 0 },
@@ -247,7 +299,7 @@ static int count_args(const struct audit_call *call)
                    { SYS_gettimeofday, 2 }, { SYS_clock_getres, 2 },
                    { SYS_newfstatat, 3 } };
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-        if (counts[i].number == (short)call->number)
+        if (counts[i].number == call->number)
             return counts[i].num;
     return AUDIT_CALL_ARGS;
 }
@@ -279,6 +331,7 @@ static bool is_open_for(const struct audit *audit, const uintptr_t *args, int nu
 static void open_all_pages(struct audit *audit, struct audit_call *call)
 {
     call->opens_all = !audit->is_open;
+    call->opens = true;
     if (call->opens_all)
         braid_audit_open_all(audit);
 }
@@ -297,7 +350,6 @@ static void open_unknown(struct audit *audit, struct audit_call *call)
 // Opens pages for the call, and judges accesses of which all is known before.
 static void open_pages(struct audit *audit, struct audit_call *call)
 {
-    const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
     bool is_known = false, done = true;
     if (changes_pages(audit, call)) {
         braid_audit_give_up(audit, "it changes the rights of pages of its buffers, or maps others");
@@ -308,16 +360,21 @@ static void open_pages(struct audit *audit, struct audit_call *call)
         return;
     }
     for (int i = 0; i < NUM_USES; i++) {
-        if (uses[i].number != (short)call->number)
+        if (uses[i].number != call->number)
             continue;
         struct audit_extent bytes = find_bytes(&uses[i], call);
         is_known = true;
         if (uses[i].length < 0)
             braid_audit_judge_bytes(audit, bytes.begin, bytes.end, uses[i].writes);
-        done = (audit->is_open || allow(audit, bytes, all)) && done;
+        call->opens |= has_pages(audit, bytes.begin, bytes.end);
+        done = (audit->is_open ||
+                allow(audit, bytes, uses[i].writes ? PROT_READ | PROT_WRITE : PROT_READ)) &&
+               done;
     }
     if (!is_known)
         open_unknown(audit, call);
+    if (has_address_as_offset(audit, call))
+        braid_audit_miss(audit, "it uses memory of its buffers as a file");
     if (!done)
         braid_audit_give_up(audit, "the system refuses to open pages of its buffers");
 }
@@ -378,10 +435,10 @@ static void close_pages(struct audit *audit, const struct audit_call *call, intp
 {
     bool done = true;
     for (int i = 0; i < NUM_USES; i++) {
-        if (uses[i].number != (short)call->number)
+        if (uses[i].number != call->number)
             continue;
         struct audit_extent bytes = find_bytes(&uses[i], call);
-        uintptr_t used = result > 0 ? (uintptr_t)result : 0;
+        uintptr_t used = result > 0 ? (uintptr_t)result * uses[i].bytes : 0;
         if (uses[i].length >= 0)
             braid_audit_judge_bytes(audit, bytes.begin,
                                     used < bytes.end - bytes.begin ? bytes.begin + used : bytes.end,
@@ -545,17 +602,25 @@ static void let_through(struct audit *audit, struct audit_call *call, ucontext_t
     thread->uc_mcontext.gregs[REG_RSI] = (greg_t)(uintptr_t)&braid_audit_calls.call.mask;
 }
 
-// Behind it the trap that ends each call would be the program's. So the program makes this call by
-// itself, and the audit sees no more of the node.
-static bool sets_trap(const struct audit_call *call)
+// The node makes such a call by itself, and the audit sees no more of it. NULL: another call. Calls
+// for other processors have numbers of their own. Behind a handler of traps, the trap that ends
+// each call would be the program's.
+static const char *find_reason(const struct audit_call *call, unsigned processor)
 {
-    return call->number == SYS_rt_sigaction && call->args[1] && (int)call->args[0] == SIGTRAP;
+    const unsigned own = 0xc000003e;
+    if (processor != own || call->number > UINT16_MAX)
+        return "it makes a system call for another kind of processor";
+    if (call->number == SYS_prctl && call->args[0] == HAND_OVER)
+        return "it changes who gets its system calls";
+    if (call->number == SYS_rt_sigaction && call->args[1] && (int)call->args[0] == SIGTRAP)
+        return "it sets the handler of traps, which audits need";
+    return NULL;
 }
 
-static void make_by_itself(struct audit *audit, ucontext_t *thread)
+static void make_by_itself(struct audit *audit, const char *reason, ucontext_t *thread)
 {
     enum { CALL_BYTES = 2 };
-    braid_audit_give_up(audit, "it sets the handler of traps, which audits need");
+    braid_audit_give_up(audit, reason);
     thread->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
 }
 
@@ -569,7 +634,7 @@ static bool sets_handler(const struct audit_call *call)
 }
 
 void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
-                            ucontext_t *thread)
+                            unsigned processor, ucontext_t *thread)
 {
     const greg_t *registers = thread->uc_mcontext.gregs;
     struct audit_call call = {
@@ -585,8 +650,9 @@ void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *befo
         braid_audit_miss(audit,
                          "it sets a handler of faults, behind which system calls are not seen");
     }
-    if (sets_trap(&call)) {
-        make_by_itself(audit, thread);
+    const char *reason = find_reason(&call, processor);
+    if (reason) {
+        make_by_itself(audit, reason, thread);
         return;
     }
     if (makes_child(&call)) {
@@ -595,6 +661,10 @@ void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *befo
         return;
     }
     open_pages(audit, &call);
+    uint64_t mask;
+    memcpy(&mask, &thread->uc_sigmask, sizeof(mask));
+    if (call.opens && lets_handlers_run(&call, mask))
+        braid_audit_miss(audit, "a handler may run during its system call, for which pages open");
     let_through(audit, &call, thread);
     set_call(thread, braid_audit_make_call);
     before->call = call;
@@ -664,9 +734,9 @@ void braid_audit_calls_hand_over(bool is_on)
 }
 
 void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
-                            ucontext_t *thread)
+                            unsigned processor, ucontext_t *thread)
 {
-    (void)audit, (void)before, (void)thread;
+    (void)audit, (void)before, (void)processor, (void)thread;
 }
 
 bool braid_audit_call_ends(const ucontext_t *thread)

@@ -33,8 +33,8 @@ enum { AUDIT_CALL_ARGS = 6 };
 struct audit_call {
     uintptr_t number, back; // and where the thread goes on
     uintptr_t args[AUDIT_CALL_ARGS];
-    bool opens_all; // pages, until its end
-    uint64_t mask;  // in place of the program's
+    bool opens, opens_all; // pages, until its end
+    uint64_t mask;         // in place of the program's
 };
 
 // In a page of its own, which is never closed. The code that makes calls knows where the first
@@ -72,9 +72,10 @@ void braid_audit_calls_stop(void);
 // Around a node.
 void braid_audit_calls_hand_over(bool is_on);
 
-// From SIGSYS and from the trap behind the call, by the audit's owner.
+// From SIGSYS and from the trap behind the call, by the audit's owner. `processor` is one of
+// the system's list.
 void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
-                            ucontext_t *thread);
+                            unsigned processor, ucontext_t *thread);
 bool braid_audit_call_ends(const ucontext_t *thread);
 void braid_audit_call_end(struct audit *audit, struct audit_calls_before *before,
                           ucontext_t *thread);

@@ -622,7 +622,7 @@ static void on_call(int number, siginfo_t *info, void *context)
         return;
     }
     take(audit, KEEPS, NULL);
-    braid_audit_call_begin(audit, &before, context);
+    braid_audit_call_begin(audit, &before, info->si_arch, context);
     leave(audit, KEEPS);
     leave_handler();
     braid_audit_calls_leave(&before);
