@@ -125,7 +125,8 @@ static braid_status start(struct auditing *auditing)
     if (!status && !audit->sees_calls)
         status = braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
                                                  "system calls that use memory of buffers are not "
-                                                 "seen here, and fail");
+                                                 "seen here, and fail, nor are all accesses of "
+                                                 "threads that nodes start");
     return status;
 }
 
@@ -169,11 +170,11 @@ static braid_status stop(struct auditing *auditing)
     struct audit *audit = auditing->own;
     braid_status status = BRAID_OK;
     braid_audit_stop(audit);
-    if (audit->sees_calls && (audit->makes_threads || braid_audit_others_ran(audit->others)))
+    if (audit->makes_threads || braid_audit_others_ran(audit->others))
         status = braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
                                                  "other threads run meanwhile: their system calls "
-                                                 "fail at memory of buffers, and during those of "
-                                                 "nodes their accesses are not seen");
+                                                 "fail at memory of buffers, and their accesses to "
+                                                 "pages that are open for nodes are not seen");
     return status;
 }
 
