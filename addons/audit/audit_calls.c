@@ -219,8 +219,10 @@ static bool changes_pages(const struct audit *audit, const struct audit_call *ca
     bool is_one = call->number == SYS_mprotect || call->number == SYS_pkey_mprotect ||
                   call->number == SYS_munmap || call->number == SYS_mremap ||
                   call->number == SYS_madvise || is_fixed;
+    bool is_heap = call->number == SYS_brk && begin;
     bool is_moved = call->number == SYS_mremap && call->args[3] & MREMAP_FIXED;
     return (is_one && has_pages(audit, begin, begin + bytes)) ||
+           (is_heap && has_pages(audit, begin, (uintptr_t)audit_system(SYS_brk, 0, 0, 0, 0))) ||
            (is_moved && has_pages(audit, call->args[4], call->args[4] + call->args[2]));
 }
 
@@ -525,11 +527,18 @@ void braid_audit_calls_leave(const struct audit_calls_before *before)
 }
 
 // The handlers' return is the only call that is not handed over.
-bool braid_audit_calls_start(uintptr_t returns)
+static bool ask_system(void)
 {
     enum { RETURN_BYTES = 16 };
+    return !prctl(HAND_OVER, 1, braid_audit_calls.returns, RETURN_BYTES,
+                  &braid_audit_calls.hands_over);
+}
+
+bool braid_audit_calls_start(uintptr_t returns)
+{
     braid_audit_calls.hands_over = 0;
-    if (prctl(HAND_OVER, 1, returns, RETURN_BYTES, &braid_audit_calls.hands_over) != 0)
+    braid_audit_calls.returns = returns;
+    if (!ask_system())
         return false;
     atomic_store(&braid_audit_calls.thread, this_thread());
     return true;
@@ -548,8 +557,8 @@ void braid_audit_calls_hand_over(bool is_on)
 {
     if (!atomic_load(&braid_audit_calls.thread))
         return;
-    if (is_on)
-        braid_audit_calls.rests = false;
+    if (is_on && braid_audit_calls.rests)
+        braid_audit_calls.rests = !ask_system();
     braid_audit_calls.hands_over = is_on;
 }
 
@@ -620,6 +629,7 @@ static const char *find_reason(const struct audit_call *call, unsigned processor
 static void make_by_itself(struct audit *audit, const char *reason, ucontext_t *thread)
 {
     enum { CALL_BYTES = 2 };
+    braid_audit_calls.rests = true;
     braid_audit_give_up(audit, reason);
     thread->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
 }

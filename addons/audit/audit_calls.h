@@ -46,6 +46,7 @@ struct audit_calls {
             _Atomic uintptr_t back;            // behind a call that makes a child
             atomic_int child_starts;           // it is still to read `back`
             _Atomic uintptr_t thread;          // that hands over calls; 0: none
+            uintptr_t returns;                 // where handlers return
             bool rests;                        // until the next node
             struct audit_call call;
         };
