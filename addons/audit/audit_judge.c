@@ -74,10 +74,11 @@ static bool is_far(const unsigned char *opcode)
            (*opcode == 0xff && ((opcode[1] & 0x38) == 0x18 || (opcode[1] & 0x38) == 0x28));
 }
 
+// An exchange is none: compilers store by it where the order counts.
 static bool is_update(const unsigned char *opcode)
 {
     static opcodes all = {
-        0x0303, 0x0303, 0x0303, 0x0003, [8] = 0x00cf, [12] = 0x0003, 0x000f, [15] = 0xc0c0
+        0x0303, 0x0303, 0x0303, 0x0003, [8] = 0x000f, [12] = 0x0003, 0x000f, [15] = 0xc0c0
     };
     static opcodes behind_0f = { [10] = 0x3830, 0x0c0b, 0x0083 };
     if (*opcode == 0x0f)

@@ -8,7 +8,7 @@
 
 #include "audit/audit_testing.h"
 
-#if defined(__x86_64__) && !defined(BRAID_INSTRUMENTED)
+#if defined(__x86_64__) && !defined(UNDER_TSAN)
 
 static struct {
     uint32_t *divisor, *beside; // in one page, and in another one
