@@ -3,8 +3,9 @@
 //
 // Outside a node's accesses all pages with buffers are closed. A fault tells of an access. If the
 // node declares all that its page has of buffers, the page is opened for the rest of the node.
-// Otherwise it is opened for one instruction, behind which the processor traps. So each access to
-// such a page is judged, by its first byte and the width of its instruction.
+// Otherwise it is opened for one instruction, behind which the processor traps, and before which no
+// handler of the program runs. So each access to such a page is judged, by its first byte, and the
+// width and the registers of its instruction.
 #ifndef BRAID_AUDIT_AUDIT_BY_PAGES_H
 #define BRAID_AUDIT_AUDIT_BY_PAGES_H
 
