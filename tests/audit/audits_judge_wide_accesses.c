@@ -316,6 +316,8 @@ static void each_page_of_an_access_is_judged(void **state)
     OF(movq_to, 8, "movq %%xmm0, %0")                                                              \
     OF(movzwl, 2, "movzwl %0, %%eax")                                                              \
     OF(movsbl, 1, "movsbl %0, %%eax")                                                              \
+    OF(movslq, 4, "movslq %0, %%rax")                                                              \
+    OF(movw_segment_to, 2, "movw %%ds, %0")                                                        \
     OF(seta, 1, "seta %0")                                                                         \
     OF(cmpxchgl, 4, "cmpxchgl %%eax, %0")                                                          \
     OF(xaddq, 8, "xaddq %%rax, %0")                                                                \
@@ -370,6 +372,17 @@ static void each_instruction_has_its_width(void **state)
     check_widths(all, sizeof(all) / sizeof(all[0]));
 }
 
+// Words of both buffers. A fault tells of one.
+static void gather_words(void *words)
+{
+    static const int32_t places[8] = { 0, 1, 2, 3, 16, 17, 18, 19 };
+    __asm__ volatile("vmovdqu (%1), %%ymm0\n\tvpcmpeqd %%ymm1, %%ymm1, %%ymm1\n\t"
+                     "vpgatherdd %%ymm1, (%0, %%ymm0, 4), %%ymm2"
+                     :
+                     : "r"(words), "r"(places)
+                     : "memory", "xmm0", "xmm1", "xmm2");
+}
+
 static void longer_vectors_have_their_width(void **state)
 {
     static const struct instruction all[] = { VECTOR_INSTRUCTIONS(ROW_OF) };
@@ -377,6 +390,8 @@ static void longer_vectors_have_their_width(void **state)
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
         skip_because("this processor has no AVX2");
     check_widths(all, sizeof(all) / sizeof(all[0]));
+    expect_kind(gather_words, BRAID_READ, 0, BRAID_AUDIT_READS);
+    expect_kind(gather_words, BRAID_READ, BRAID_READ, BRAID_AUDIT_UNSEEN);
 }
 
 #else
