@@ -119,7 +119,7 @@ static void a_handler_before_the_end_of_an_instruction_is_seen(void **state)
     expect_read_beside(1);
 }
 
-enum { NUM_SIGNALS = 500 };
+enum { NUM_SIGNALS = 100 };
 
 static atomic_int num_handled;
 
