@@ -32,6 +32,8 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUgraphNodeParams)                                                                           \
     X(CUgraphEdgeData)                                                                             \
     X(CUgraphExecUpdateResultInfo)                                                                 \
+    X(CUaccessPolicyWindow)                                                                        \
+    X(CUlaunchMemSyncDomainMap)                                                                    \
     X(CUlaunchAttributeValue)                                                                      \
     X(CUlaunchAttribute)                                                                           \
     X(CUlaunchConfig)                                                                              \
@@ -96,6 +98,11 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUgraphEdgeData, type)                                                                       \
     X(CUgraphExecUpdateResultInfo, errorNode)                                                      \
     X(CUgraphExecUpdateResultInfo, errorFromNode)                                                  \
+    X(CUaccessPolicyWindow, hitRatio)                                                              \
+    X(CUaccessPolicyWindow, missProp)                                                              \
+    X(CUlaunchAttributeValue, programmaticEvent.triggerAtBlockStart)                               \
+    X(CUlaunchAttributeValue, launchCompletionEvent.flags)                                         \
+    X(CUlaunchAttributeValue, deviceUpdatableKernelNode.devNode)                                   \
     X(CUlaunchAttribute, id)                                                                       \
     X(CUlaunchAttribute, value)                                                                    \
     X(CUlaunchConfig, gridDimX)                                                                    \

@@ -238,6 +238,7 @@ CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *before,
                                        CUgraphEdgeData *edges, size_t *num_before);
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *out_type);
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *out_params);
+CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *out_params);
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out_params);
 CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params);
 CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params);

@@ -120,6 +120,8 @@ enum { STANDIN_MULTIPROCESSORS = 4 };
     X(CU_GRAPH_NODE_TYPE_EMPTY, 5)                                                                 \
     X(CU_GRAPH_NODE_TYPE_WAIT_EVENT, 6)                                                            \
     X(CU_GRAPH_NODE_TYPE_EVENT_RECORD, 7)                                                          \
+    X(CU_GRAPH_NODE_TYPE_MEM_ALLOC, 10)                                                            \
+    X(CU_GRAPH_NODE_TYPE_MEM_FREE, 11)                                                             \
     X(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, 12)                                                         \
     X(CU_GRAPH_NODE_TYPE_CONDITIONAL, 13)
 
@@ -140,11 +142,18 @@ enum { STANDIN_MULTIPROCESSORS = 4 };
 
 #define CUDA_ABI_LAUNCH_ATTRIBUTES(X)                                                              \
     X(CU_LAUNCH_ATTRIBUTE_IGNORE, 0)                                                               \
+    X(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, 1)                                                 \
     X(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                                                          \
     X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)                                                    \
     X(CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 5)                                 \
     X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)                                    \
-    X(CU_LAUNCH_ATTRIBUTE_PRIORITY, 8)
+    X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, 7)                                                   \
+    X(CU_LAUNCH_ATTRIBUTE_PRIORITY, 8)                                                             \
+    X(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, 9)                                                  \
+    X(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, 10)                                                     \
+    X(CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, 12)                                             \
+    X(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, 13)                                        \
+    X(CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 14)
 
 #define CUDA_ABI_CAPTURE_MODES(X)                                                                  \
     X(CU_STREAM_CAPTURE_MODE_GLOBAL, 0)                                                            \

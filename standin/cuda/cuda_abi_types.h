@@ -194,15 +194,42 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS {
     CUgraphInstantiateResult result_out;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 
+typedef struct CUaccessPolicyWindow {
+    void *base_ptr;
+    size_t num_bytes;
+    float hitRatio;
+    int hitProp, missProp;
+} CUaccessPolicyWindow;
+
+typedef struct CUlaunchMemSyncDomainMap {
+    unsigned char default_, remote;
+} CUlaunchMemSyncDomainMap;
+
 typedef union CUlaunchAttributeValue {
     char pad[64];
+    CUaccessPolicyWindow accessPolicyWindow;
     int cooperative;
     struct {
         unsigned x, y, z;
     } clusterDim;
+    int clusterSchedulingPolicyPreference;
     int programmaticStreamSerializationAllowed;
+    struct {
+        CUevent event;
+        int flags, triggerAtBlockStart;
+    } programmaticEvent;
+    struct {
+        CUevent event;
+        int flags;
+    } launchCompletionEvent;
     int priority;
-    void *alignment_of_the_other_members;
+    CUlaunchMemSyncDomainMap memSyncDomainMap;
+    int memSyncDomain;
+    struct {
+        int deviceUpdatable;
+        void *devNode;
+    } deviceUpdatableKernelNode;
+    unsigned sharedMemCarveout;
 } CUlaunchAttributeValue;
 
 typedef struct CUlaunchAttribute {

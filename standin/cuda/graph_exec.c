@@ -272,7 +272,7 @@ static void report_priorities(CUgraph graph, bool by_node, int priority)
         const struct work *work = &graph->nodes[i]->work;
         if (work->kind == WORK_KERNEL)
             report_priority(work->kernel.function->name,
-                            by_node ? work->kernel.priority : priority);
+                            by_node ? work->kernel.attributes.priority : priority);
         if (work->kind == WORK_CHILD)
             report_priorities(work->child, by_node, priority);
         for (unsigned k = 0; k < work_num_bodies(work); k++)

@@ -86,28 +86,49 @@ static bool is_kernel(CUgraphNode node)
     return handles_known(HANDLE_NODE, node) && node->work.kind == WORK_KERNEL;
 }
 
-// The arguments are not given back: kernelParams is NULL.
+// Expects the world's lock.
+static CUresult get_kernel(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out_params)
+{
+    if (out_params == NULL || !is_kernel(node))
+        return CUDA_ERROR_INVALID_VALUE;
+    const struct kernel_call *call = &node->work.kernel;
+    *out_params = (CUDA_KERNEL_NODE_PARAMS){ .func = call->function,
+                                             .gridDimX = call->grid[0],
+                                             .gridDimY = call->grid[1],
+                                             .gridDimZ = call->grid[2],
+                                             .blockDimX = call->block[0],
+                                             .blockDimY = call->block[1],
+                                             .blockDimZ = call->block[2],
+                                             .sharedMemBytes = call->shared_bytes,
+                                             .ctx = node->work.context };
+    launch_tell_arguments(call, &out_params->kernelParams, &out_params->extra);
+    return CUDA_SUCCESS;
+}
+
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out_params)
 {
     CUresult result = entry_begin(__func__);
     if (result != CUDA_SUCCESS)
         return result;
     world_lock();
-    if (out_params != NULL && is_kernel(node)) {
-        const struct kernel_call *call = &node->work.kernel;
-        *out_params = (CUDA_KERNEL_NODE_PARAMS){ .func = call->function,
-                                                 .gridDimX = call->grid[0],
-                                                 .gridDimY = call->grid[1],
-                                                 .gridDimZ = call->grid[2],
-                                                 .blockDimX = call->block[0],
-                                                 .blockDimY = call->block[1],
-                                                 .blockDimZ = call->block[2],
-                                                 .sharedMemBytes = call->shared_bytes,
-                                                 .ctx = node->work.context };
-    } else {
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
+    result = get_kernel(node, out_params);
     world_unlock();
+    return result;
+}
+
+CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *out_params)
+{
+    CUDA_KERNEL_NODE_PARAMS params;
+    CUresult result = entry_begin(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out_params == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    world_lock();
+    result = get_kernel(node, &params);
+    world_unlock();
+    if (result == CUDA_SUCCESS)
+        memcpy(out_params, &params, sizeof(*out_params)); // the first members are the same
     return result;
 }
 
@@ -131,8 +152,7 @@ static CUresult set_kernel(CUgraphNode node, const struct launch_shape *shape)
     world_lock();
     CUresult result = is_kernel(node) ? launch_prepare(shape, &work) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
-        work.kernel.priority = node->work.kernel.priority;
-        work.kernel.cooperative = node->work.kernel.cooperative;
+        work.kernel.attributes = node->work.kernel.attributes;
         work_finish(&node->work);
         node->work = work;
     }
@@ -190,14 +210,10 @@ CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from)
     if (result != CUDA_SUCCESS)
         return result;
     world_lock();
-    if (is_kernel(to) && is_kernel(from)) {
-        to->work.kernel.priority = from->work.kernel.priority;
-        to->work.kernel.cooperative = from->work.kernel.cooperative;
-        to->work.kernel.serialization = from->work.kernel.serialization;
-        memcpy(to->work.kernel.cluster, from->work.kernel.cluster, sizeof(to->work.kernel.cluster));
-    } else {
+    if (is_kernel(to) && is_kernel(from))
+        to->work.kernel.attributes = from->work.kernel.attributes;
+    else
         result = CUDA_ERROR_INVALID_VALUE;
-    }
     world_unlock();
     return result;
 }

@@ -18,10 +18,8 @@ static CUresult replace(CUgraphExec exec, CUgraphNode node, struct work *work)
     }
     if (work->context == NULL)
         work->context = own->work.context;
-    if (work->kind == WORK_KERNEL) {
-        work->kernel.priority = own->work.kernel.priority;
-        work->kernel.cooperative = own->work.kernel.cooperative;
-    }
+    if (work->kind == WORK_KERNEL)
+        work->kernel.attributes = own->work.kernel.attributes;
     work_finish(&own->work);
     own->work = *work;
     return CUDA_SUCCESS;

@@ -2,6 +2,7 @@
 // Kernel launches: checking the shape and taking a copy of the arguments.
 #include "launch.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ int launch_blocks_at_once(int block_threads, size_t shared_bytes)
 
 CUresult launch_check_room(const struct work *work)
 {
-    if (work->kind != WORK_KERNEL || !work->kernel.cooperative)
+    if (work->kind != WORK_KERNEL || !work->kernel.attributes.cooperative)
         return CUDA_SUCCESS;
     const unsigned *grid = work->kernel.grid, *block = work->kernel.block;
     unsigned long long blocks = (unsigned long long)grid[0] * grid[1] * grid[2];
@@ -66,9 +67,45 @@ static CUresult check_shape(const struct launch_shape *shape)
     return CUDA_SUCCESS;
 }
 
+// The array stands at the next address that is right for pointers.
+static size_t array_start(CUfunction function)
+{
+    size_t align = _Alignof(max_align_t);
+    return (function->argument_bytes + align) / align * align;
+}
+
+enum { NUM_EXTRA = 5 }; // pointer, its value, size, its value, end
+
+unsigned char *launch_new_arguments(CUfunction function)
+{
+    size_t num_pointers =
+        function->num_parameters < NUM_EXTRA ? NUM_EXTRA : function->num_parameters;
+    return calloc(1, array_start(function) + num_pointers * sizeof(void *) + sizeof(size_t));
+}
+
+void launch_tell_arguments(const struct kernel_call *call, void ***out_params, void ***out_extra)
+{
+    CUfunction function = call->function;
+    void **array = (void **)(void *)(call->arguments + array_start(function));
+    *out_params = call->is_packed ? NULL : array;
+    *out_extra = call->is_packed ? array : NULL;
+    if (!call->is_packed) {
+        for (size_t i = 0; i < function->num_parameters; i++)
+            array[i] = call->arguments + function->parameters[i].offset;
+        return;
+    }
+    size_t *bytes = (size_t *)(void *)(array + NUM_EXTRA);
+    *bytes = call->packed_bytes;
+    array[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
+    array[1] = call->arguments;
+    array[2] = CU_LAUNCH_PARAM_BUFFER_SIZE;
+    array[3] = bytes;
+    array[4] = CU_LAUNCH_PARAM_END;
+}
+
 // A packed buffer: the parameters at their offsets. The driver refuses one that is longer than the
 // last parameter's end, be it by a struct's padding, and reads a shorter one as far as it goes.
-static CUresult copy_packed(CUfunction function, void **extra, unsigned char *arguments)
+static CUresult copy_packed(struct kernel_call *call, void **extra)
 {
     const void *buffer = NULL;
     size_t bytes = 0;
@@ -80,25 +117,27 @@ static CUresult copy_packed(CUfunction function, void **extra, unsigned char *ar
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    if (bytes > function->argument_bytes || buffer == NULL)
+    if (bytes > call->function->argument_bytes || buffer == NULL)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    memcpy(arguments, buffer, bytes);
+    memcpy(call->arguments, buffer, bytes);
+    call->is_packed = true;
+    call->packed_bytes = bytes;
     return CUDA_SUCCESS;
 }
 
-static CUresult copy_arguments(const struct launch_shape *shape, unsigned char *arguments)
+static CUresult copy_arguments(const struct launch_shape *shape, struct kernel_call *call)
 {
-    CUfunction function = shape->function;
+    CUfunction function = call->function;
     if (shape->params != NULL && shape->extra != NULL)
         return CUDA_ERROR_INVALID_VALUE;
     if (shape->extra != NULL)
-        return copy_packed(function, shape->extra, arguments);
+        return copy_packed(call, shape->extra);
     if (shape->params == NULL && function->num_parameters > 0)
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < function->num_parameters; i++) {
         if (shape->params[i] == NULL)
             return CUDA_ERROR_INVALID_VALUE;
-        memcpy(arguments + function->parameters[i].offset, shape->params[i],
+        memcpy(call->arguments + function->parameters[i].offset, shape->params[i],
                function->parameters[i].bytes);
     }
     return CUDA_SUCCESS;
@@ -111,21 +150,22 @@ CUresult launch_prepare(const struct launch_shape *shape, struct work *out_work)
     CUresult result = check_shape(shape);
     if (result != CUDA_SUCCESS)
         return result;
-    // aligned_alloc-like guarantees for vector types come from malloc's own alignment
-    unsigned char *arguments = calloc(1, shape->function->argument_bytes + 1);
-    if (arguments == NULL)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    result = copy_arguments(shape, arguments);
-    if (result != CUDA_SUCCESS) {
-        free(arguments);
-        return result;
-    }
     struct work work = { .kind = WORK_KERNEL, .context = shape->function->module->context };
     work.kernel.function = shape->function;
+    // aligned_alloc-like guarantees for vector types come from malloc's own alignment
+    work.kernel.arguments = launch_new_arguments(shape->function);
+    if (work.kernel.arguments == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = copy_arguments(shape, &work.kernel);
+    if (result != CUDA_SUCCESS) {
+        free(work.kernel.arguments);
+        return result;
+    }
+    work.kernel.attributes.domains.remote = 1;
+    work.kernel.attributes.carveout = (unsigned)-1; // the driver chooses
     memcpy(work.kernel.grid, shape->grid, sizeof(work.kernel.grid));
     memcpy(work.kernel.block, shape->block, sizeof(work.kernel.block));
     work.kernel.shared_bytes = shape->shared_bytes;
-    work.kernel.arguments = arguments;
     module_hold(shape->function->module);
     *out_work = work;
     return CUDA_SUCCESS;
@@ -137,7 +177,7 @@ static CUresult set_cluster(struct kernel_call *call, const CUlaunchAttributeVal
     for (int i = 0; i < 3; i++)
         if (cluster[i] == 0 || call->grid[i] % cluster[i] != 0)
             return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    memcpy(call->cluster, cluster, sizeof(call->cluster));
+    memcpy(call->attributes.cluster, cluster, sizeof(call->attributes.cluster));
     return CUDA_SUCCESS;
 }
 
@@ -146,23 +186,47 @@ CUresult launch_set_attribute(struct work *work, CUlaunchAttributeID id,
 {
     if (work->kind != WORK_KERNEL || value == NULL)
         return CUDA_ERROR_INVALID_VALUE;
+    struct kernel_attributes *attributes = &work->kernel.attributes;
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        return CUDA_SUCCESS;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        if (!(value->accessPolicyWindow.hitRatio >= 0 && value->accessPolicyWindow.hitRatio <= 1))
+            return CUDA_ERROR_INVALID_VALUE;
+        attributes->window = value->accessPolicyWindow;
+        break;
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: // one call runs the whole grid anyway
-        work->kernel.cooperative = value->cooperative;
-        return CUDA_SUCCESS;
+        attributes->cooperative = value->cooperative;
+        break;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         return set_cluster(&work->kernel, value);
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        attributes->cluster_policy = value->clusterSchedulingPolicyPreference;
+        break;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        work->kernel.serialization = value->programmaticStreamSerializationAllowed;
-        return CUDA_SUCCESS;
+        attributes->serialization = value->programmaticStreamSerializationAllowed;
+        break;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        work->kernel.priority = value->priority;
-        return CUDA_SUCCESS;
+        attributes->priority = value->priority;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        attributes->domains = value->memSyncDomainMap;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        attributes->domain = value->memSyncDomain;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+        if (attributes->device_updatable && !value->deviceUpdatableKernelNode.deviceUpdatable)
+            return CUDA_ERROR_INVALID_VALUE; // once it is so, it stays so
+        attributes->device_updatable = value->deviceUpdatableKernelNode.deviceUpdatable != 0;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        attributes->carveout = value->sharedMemCarveout;
+        break;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
 }
 
 CUresult launch_get_attribute(const struct work *work, CUlaunchAttributeID id,
@@ -171,18 +235,41 @@ CUresult launch_get_attribute(const struct work *work, CUlaunchAttributeID id,
     if (work->kind != WORK_KERNEL || out_value == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     CUlaunchAttributeValue value = { .pad = { 0 } };
-    const struct kernel_call *call = &work->kernel;
-    if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY) {
-        value.priority = call->priority;
-    } else if (id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
-        value.programmaticStreamSerializationAllowed = call->serialization;
-    } else if (id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
-        value.clusterDim.x = call->cluster[0];
-        value.clusterDim.y = call->cluster[1];
-        value.clusterDim.z = call->cluster[2];
-    } else if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
-        value.cooperative = call->cooperative;
-    } else {
+    const struct kernel_attributes *attributes = &work->kernel.attributes;
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        value.accessPolicyWindow = attributes->window;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        value.cooperative = attributes->cooperative;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        value.clusterDim.x = attributes->cluster[0];
+        value.clusterDim.y = attributes->cluster[1];
+        value.clusterDim.z = attributes->cluster[2];
+        break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        value.clusterSchedulingPolicyPreference = attributes->cluster_policy;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        value.programmaticStreamSerializationAllowed = attributes->serialization;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        value.priority = attributes->priority;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        value.memSyncDomainMap = attributes->domains;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        value.memSyncDomain = attributes->domain;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: // no function of the device takes it
+        value.deviceUpdatableKernelNode.deviceUpdatable = attributes->device_updatable;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        value.sharedMemCarveout = attributes->carveout;
+        break;
+    default:
         return CUDA_ERROR_INVALID_VALUE;
     }
     *out_value = value;
@@ -201,9 +288,9 @@ static bool has_priority(const CUlaunchAttribute *attributes, unsigned num)
 static CUresult submit(CUstream stream, struct work *work, bool has_own)
 {
     if (!has_own)
-        work->kernel.priority = stream->priority;
+        work->kernel.attributes.priority = stream->priority;
     if (stream->capture == NULL)
-        report_priority(work->kernel.function->name, work->kernel.priority);
+        report_priority(work->kernel.function->name, work->kernel.attributes.priority);
     return stream_submit(stream, work, NULL);
 }
 

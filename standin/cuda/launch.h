@@ -17,13 +17,20 @@ struct launch_shape {
 CUresult launch_prepare(const struct launch_shape *shape, struct work *out_work);
 int launch_shared_limit(CUfunction function);
 
+// Memory for the arguments of a call, and behind them for the array that tells them. NULL: no
+// memory.
+unsigned char *launch_new_arguments(CUfunction function);
+// The arrays as the driver gives them: kernelParams, or extra for packed arguments. They belong to
+// the call. Expects the world's lock.
+void launch_tell_arguments(const struct kernel_call *call, void ***out_params, void ***out_extra);
+
 // How many blocks of so many threads and bytes of shared memory one multiprocessor runs at once.
 int launch_blocks_at_once(int block_threads, size_t shared_bytes);
 
 // Whether a cooperative launch runs all its blocks at once. Others have nothing to fear.
 CUresult launch_check_room(const struct work *work);
 
-// Sets or reads one launch attribute of kernel work.
+// Sets or reads one attribute of kernel work. Events are no attributes of nodes.
 CUresult launch_set_attribute(struct work *work, CUlaunchAttributeID id,
                               const CUlaunchAttributeValue *value);
 CUresult launch_get_attribute(const struct work *work, CUlaunchAttributeID id,

@@ -37,6 +37,8 @@ static const struct {
     { "cuGraphGetEdges", "cuGraphGetEdges", 10000 },
     { "cuGraphInstantiate", "cuGraphInstantiateWithFlags", 12000 },
     { "cuGraphInstantiate", "cuGraphInstantiate_v2", 11000 },
+    { "cuGraphKernelNodeGetParams", "cuGraphKernelNodeGetParams_v2", 12000 },
+    { "cuGraphKernelNodeGetParams", "cuGraphKernelNodeGetParams", 10000 },
     { "cuGraphKernelNodeSetParams", "cuGraphKernelNodeSetParams_v2", 12000 },
     { "cuGraphKernelNodeSetParams", "cuGraphKernelNodeSetParams", 10000 },
     { "cuGraphNodeGetDependencies", "cuGraphNodeGetDependencies_v2", 12030 },

@@ -7,6 +7,7 @@
 
 #include "condition.h"
 #include "graph.h"
+#include "launch.h"
 #include "memory.h"
 #include "module.h"
 
@@ -32,7 +33,7 @@ bool work_clone(const struct work *work, struct work *out_clone)
 {
     struct work clone = *work;
     if (work->kind == WORK_KERNEL) {
-        clone.kernel.arguments = malloc(work->kernel.function->argument_bytes + 1);
+        clone.kernel.arguments = launch_new_arguments(work->kernel.function);
         if (clone.kernel.arguments == NULL)
             return false;
         memcpy(clone.kernel.arguments, work->kernel.arguments,

@@ -42,12 +42,21 @@ struct copy {
     char *snapshot; // pageable memory as it was read at submission; owned; NULL: none
 };
 
+// What a launch or a node may ask for besides.
+struct kernel_attributes {
+    CUaccessPolicyWindow window;
+    unsigned cluster[3], carveout;
+    int priority, serialization, cooperative, cluster_policy, domain, device_updatable;
+    CUlaunchMemSyncDomainMap domains;
+};
+
 struct kernel_call {
     CUfunction function;
     unsigned grid[3], block[3], shared_bytes;
-    unsigned char *arguments; // own copy, laid out as the function says
-    unsigned cluster[3];
-    int priority, serialization, cooperative;
+    unsigned char *arguments; // own copy, laid out as the function says; see launch.h
+    bool is_packed;           // they came as one buffer, of so many bytes
+    size_t packed_bytes;
+    struct kernel_attributes attributes;
 };
 
 struct launch {
