@@ -18,7 +18,13 @@
 static struct work plain_copy(void *to, const void *from, size_t bytes)
 {
     struct work work = { .kind = WORK_COPY };
-    work.copy = (struct copy){ .to = to, .from = from, .width = bytes, .height = 1, .depth = 1 };
+    work.copy = (struct copy){ .to = to,
+                               .from = from,
+                               .width = bytes,
+                               .height = 1,
+                               .depth = 1,
+                               .to_type = CU_MEMORYTYPE_UNIFIED,
+                               .from_type = CU_MEMORYTYPE_UNIFIED };
     return work;
 }
 
@@ -100,6 +106,10 @@ static CUresult queue_copy(const char *function, void *to, const void *from, siz
     if (result != CUDA_SUCCESS)
         return result;
     struct work work = plain_copy(to, from, bytes);
+    if (sides != EITHER) {
+        work.copy.to_type = sides & TO_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+        work.copy.from_type = sides & FROM_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    }
     return wait ? stream_queue_and_wait(stream, &work) : queue_on_stream(stream, &work);
 }
 
@@ -238,6 +248,8 @@ CUresult copy_from_3d(const CUDA_MEMCPY3D *copy, struct work *out_work)
         .width = copy->WidthInBytes,
         .height = copy->Height,
         .depth = copy->Depth,
+        .to_type = copy->dstMemoryType,
+        .from_type = copy->srcMemoryType,
     };
     *out_work = work;
     return CUDA_SUCCESS;
@@ -287,17 +299,31 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *copy, CUstream stream)
     return queue_3d(__func__, copy, false, stream);
 }
 
+// The rows of a slice, where there are slices: their distance is a multiple of that of the rows.
+static size_t rows(const struct copy *copy, size_t slice, size_t pitch)
+{
+    return copy->depth > 1 && pitch > 0 ? slice / pitch : 0;
+}
+
 void copy_to_3d(const struct copy *copy, CUDA_MEMCPY3D *out_copy)
 {
-    *out_copy = (CUDA_MEMCPY3D){ .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-                                 .srcDevice = (CUdeviceptr)(uintptr_t)copy->from,
-                                 .srcPitch = copy->from_pitch,
-                                 .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                                 .dstDevice = (CUdeviceptr)(uintptr_t)copy->to,
-                                 .dstPitch = copy->to_pitch,
-                                 .WidthInBytes = copy->width,
-                                 .Height = copy->height,
-                                 .Depth = copy->depth };
+    bool to_host = copy->to_type == CU_MEMORYTYPE_HOST;
+    bool from_host = copy->from_type == CU_MEMORYTYPE_HOST;
+    *out_copy = (CUDA_MEMCPY3D){
+        .srcMemoryType = copy->from_type,
+        .srcHost = from_host ? copy->from : NULL,
+        .srcDevice = from_host ? 0 : (CUdeviceptr)(uintptr_t)copy->from,
+        .srcPitch = copy->from_pitch,
+        .srcHeight = rows(copy, copy->from_slice, copy->from_pitch),
+        .dstMemoryType = copy->to_type,
+        .dstHost = to_host ? copy->to : NULL,
+        .dstDevice = to_host ? 0 : (CUdeviceptr)(uintptr_t)copy->to,
+        .dstPitch = copy->to_pitch,
+        .dstHeight = rows(copy, copy->to_slice, copy->to_pitch),
+        .WidthInBytes = copy->width,
+        .Height = copy->height,
+        .Depth = copy->depth,
+    };
 }
 
 CUresult fill_from_node(const CUDA_MEMSET_NODE_PARAMS *fill, struct work *out_work)

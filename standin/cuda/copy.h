@@ -7,7 +7,7 @@
 
 CUresult copy_from_2d(const CUDA_MEMCPY2D *copy, struct work *out_work);
 CUresult copy_from_3d(const CUDA_MEMCPY3D *copy, struct work *out_work);
-// The other way round. Both ends are told as addresses of any kind.
+// The other way round. Offsets are in the addresses.
 void copy_to_3d(const struct copy *copy, CUDA_MEMCPY3D *out_copy);
 CUresult fill_from_node(const CUDA_MEMSET_NODE_PARAMS *fill, struct work *out_work);
 

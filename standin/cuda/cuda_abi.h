@@ -236,8 +236,18 @@ CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
 CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *before, size_t *num_before);
 CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *before,
                                        CUgraphEdgeData *edges, size_t *num_before);
+CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *after, size_t *num_after);
+CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *after,
+                                         CUgraphEdgeData *edges, size_t *num_after);
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *out_type);
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *out_params);
+CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *out_params);
+CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *out_params);
+CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node,
+                                        CUDA_BATCH_MEM_OP_NODE_PARAMS *out_params);
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *out_graph);
+CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *out_event);
+CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *out_event);
 CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *out_params);
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out_params);
 CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params);

@@ -211,6 +211,7 @@ enum { STANDIN_MULTIPROCESSORS = 4 };
     X(CU_STREAM_SET_CAPTURE_DEPENDENCIES, 1)                                                       \
     X(CU_GRAPH_COND_ASSIGN_DEFAULT, 1)                                                             \
     X(CU_STREAM_MEM_OP_WAIT_VALUE_32, 1)                                                           \
+    X(CU_STREAM_MEM_OP_WRITE_VALUE_32, 2)                                                          \
     X(CU_STREAM_WAIT_VALUE_GEQ, 0)                                                                 \
     X(CU_STREAM_WAIT_VALUE_EQ, 1)                                                                  \
     X(CU_STREAM_WAIT_VALUE_AND, 2)                                                                 \

@@ -170,7 +170,7 @@ static bool clone_nodes(CUgraph clone, CUgraph graph)
 {
     for (size_t i = 0; i < graph->num_nodes; i++) {
         struct work work;
-        if (!work_clone(&graph->nodes[i]->work, &work))
+        if (!work_clone(&graph->nodes[i]->work, clone->public, &work))
             return false;
         CUgraphNode node = append(clone, &work, graph->nodes[i]->id);
         if (node == NULL) {
@@ -197,19 +197,23 @@ CUgraph graph_clone(CUgraph graph, bool public)
     return clone;
 }
 
-static CUgraphNode find_in_bodies(CUgraph clone, CUgraphNode node)
+static CUgraphNode find_within(CUgraph clone, CUgraphNode node)
 {
     CUgraphNode found = NULL;
-    for (size_t i = 0; i < clone->num_nodes && found == NULL; i++)
-        for (unsigned k = 0; k < work_num_bodies(&clone->nodes[i]->work) && found == NULL; k++)
-            found = graph_find(clone->nodes[i]->work.conditional.bodies[k], node);
+    for (size_t i = 0; i < clone->num_nodes && found == NULL; i++) {
+        const struct work *work = &clone->nodes[i]->work;
+        if (work->kind == WORK_CHILD)
+            found = graph_find(work->child, node);
+        for (unsigned k = 0; k < work_num_bodies(work) && found == NULL; k++)
+            found = graph_find(work->conditional.bodies[k], node);
+    }
     return found;
 }
 
 CUgraphNode graph_find(CUgraph clone, CUgraphNode node)
 {
     if (node->graph->family != clone->family)
-        return find_in_bodies(clone, node);
+        return find_within(clone, node);
     size_t low = 0, high = clone->num_nodes; // ids grow with the index
     while (low < high) {
         size_t middle = low + (high - low) / 2;

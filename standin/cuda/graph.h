@@ -25,6 +25,7 @@ struct CUgraphNode_st {
     struct edge *before;
     size_t num_before;
     bool enabled;
+    CUstreamBatchMemOpParams operation; // what a query has told of a value's node
 };
 
 struct CUgraph_st {
@@ -35,6 +36,7 @@ struct CUgraph_st {
     int references;
     bool public;                  // a program holds it: it and its nodes are in the set of handles
     bool is_body;                 // a conditional node has it, and it is destroyed with that
+    bool is_child;                // the same of a child node
     struct condition *conditions; // made for it; see condition.h
 };
 
@@ -53,7 +55,7 @@ CUresult graph_add_edge(CUgraphNode from, CUgraphNode to, CUgraphEdgeData data);
 CUresult graph_remove_edge(CUgraphNode from, CUgraphNode to);
 
 CUgraphNode graph_find(CUgraph clone,
-                       CUgraphNode node); // the clone's own node, also in a body, or NULL
+                       CUgraphNode node); // the clone's own node, also in a graph within, or NULL
 bool graph_has_conditions(CUgraph graph);
 bool graph_has_cycle(CUgraph graph, bool *out_no_memory);
 CUgraphNodeType graph_node_type(const struct work *work);

@@ -30,7 +30,7 @@ CUresult cuGraphDestroy(CUgraph graph)
     if (result != CUDA_SUCCESS)
         return result;
     world_lock();
-    if (handles_known(HANDLE_GRAPH, graph) && !graph->is_body)
+    if (handles_known(HANDLE_GRAPH, graph) && !graph->is_body && !graph->is_child)
         graph_drop(graph);
     else
         result = CUDA_ERROR_INVALID_VALUE;
@@ -169,7 +169,7 @@ CUresult cuGraphAddHostNode(CUgraphNode *out_node, CUgraph graph, const CUgraphN
     return result;
 }
 
-// The node has one operation, a wait.
+// The node has one operation, a wait or a write.
 CUresult cuGraphAddBatchMemOpNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
                                   size_t num_after, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
 {
@@ -178,13 +178,11 @@ CUresult cuGraphAddBatchMemOpNode(CUgraphNode *out_node, CUgraph graph, const CU
         return result;
     if (params == NULL || params->count == 0 || params->paramArray == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    const CUstreamBatchMemOpParams *operation = params->paramArray;
-    if (params->count > 1 || operation->operation != CU_STREAM_MEM_OP_WAIT_VALUE_32)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    struct work work = { .kind = WORK_WAIT_VALUE };
-    work.value.at = (void *)(uintptr_t)operation->waitValue.address;
-    work.value.value = operation->waitValue.value;
-    work.value.flags = operation->waitValue.flags;
+    struct work work;
+    result =
+        params->count > 1 ? CUDA_ERROR_NOT_SUPPORTED : node_value_work(params->paramArray, &work);
+    if (result != CUDA_SUCCESS)
+        return result;
     world_lock();
     result = node_set_context(&work, params->ctx);
     if (result == CUDA_SUCCESS)
@@ -201,7 +199,7 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *out_node, CUgraph graph, const CU
         return result;
     struct work work;
     world_lock();
-    result = node_child_work(child, &work);
+    result = node_child_work(child, true, &work);
     if (result == CUDA_SUCCESS)
         result = add(out_node, graph, after, num_after, &work);
     world_unlock();

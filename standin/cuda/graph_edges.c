@@ -196,3 +196,35 @@ CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *before,
 {
     return get_before(__func__, node, before, edges, num_before);
 }
+
+static CUresult get_after(const char *function, CUgraphNode node, CUgraphNode *after,
+                          CUgraphEdgeData *edges, size_t *num_after)
+{
+    CUresult result = entry_begin(function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (num_after == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct list list = { .from = after, .edges = edges, .room = *num_after };
+    world_lock();
+    bool known = handles_known(HANDLE_NODE, node);
+    for (size_t i = 0; known && i < node->graph->num_nodes; i++) {
+        CUgraphNode other = node->graph->nodes[i];
+        for (size_t j = 0; j < other->num_before; j++)
+            if (other->before[j].from == node)
+                list_put(&list, other, NULL, other->before[j].data);
+    }
+    world_unlock();
+    return known ? list_end(&list, num_after) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *after, size_t *num_after)
+{
+    return get_after(__func__, node, after, NULL, num_after);
+}
+
+CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *after,
+                                         CUgraphEdgeData *edges, size_t *num_after)
+{
+    return get_after(__func__, node, after, edges, num_after);
+}

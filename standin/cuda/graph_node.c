@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry points that read and change the nodes of a graph.
+// Entry points that change the nodes of a graph.
 #include "graph_node.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ CUresult node_set_context(struct work *work, CUcontext context)
 }
 
 // Event nodes belong to a launch, and a child's nodes have no launch of their own here.
-CUresult node_child_work(CUgraph child, struct work *out_work)
+CUresult node_child_work(CUgraph child, bool public, struct work *out_work)
 {
     if (!handles_known(HANDLE_GRAPH, child))
         return CUDA_ERROR_INVALID_VALUE;
@@ -59,91 +59,32 @@ CUresult node_child_work(CUgraph child, struct work *out_work)
         if (kind == WORK_EVENT_RECORD || kind == WORK_EVENT_WAIT)
             return CUDA_ERROR_NOT_SUPPORTED;
     }
-    CUgraph clone = graph_clone(child, false);
+    CUgraph clone = graph_clone(child, public);
     if (clone == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    clone->is_child = true;
     *out_work = (struct work){ .kind = WORK_CHILD };
     out_work->child = clone;
     return CUDA_SUCCESS;
 }
 
-CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *out_type)
+CUresult node_value_work(const CUstreamBatchMemOpParams *operation, struct work *out_work)
 {
-    CUresult result = entry_begin(__func__);
-    if (result != CUDA_SUCCESS)
-        return result;
-    world_lock();
-    if (out_type != NULL && handles_known(HANDLE_NODE, node))
-        *out_type = graph_node_type(&node->work);
-    else
-        result = CUDA_ERROR_INVALID_VALUE;
-    world_unlock();
-    return result;
+    if (operation->operation != CU_STREAM_MEM_OP_WAIT_VALUE_32 &&
+        operation->operation != CU_STREAM_MEM_OP_WRITE_VALUE_32)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    bool waits = operation->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32;
+    struct work work = { .kind = waits ? WORK_WAIT_VALUE : WORK_WRITE_VALUE };
+    work.value.at = (void *)(uintptr_t)operation->waitValue.address;
+    work.value.value = operation->waitValue.value;
+    work.value.flags = operation->waitValue.flags;
+    *out_work = work;
+    return CUDA_SUCCESS;
 }
 
 static bool is_kernel(CUgraphNode node)
 {
     return handles_known(HANDLE_NODE, node) && node->work.kind == WORK_KERNEL;
-}
-
-// Expects the world's lock.
-static CUresult get_kernel(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out_params)
-{
-    if (out_params == NULL || !is_kernel(node))
-        return CUDA_ERROR_INVALID_VALUE;
-    const struct kernel_call *call = &node->work.kernel;
-    *out_params = (CUDA_KERNEL_NODE_PARAMS){ .func = call->function,
-                                             .gridDimX = call->grid[0],
-                                             .gridDimY = call->grid[1],
-                                             .gridDimZ = call->grid[2],
-                                             .blockDimX = call->block[0],
-                                             .blockDimY = call->block[1],
-                                             .blockDimZ = call->block[2],
-                                             .sharedMemBytes = call->shared_bytes,
-                                             .ctx = node->work.context };
-    launch_tell_arguments(call, &out_params->kernelParams, &out_params->extra);
-    return CUDA_SUCCESS;
-}
-
-CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out_params)
-{
-    CUresult result = entry_begin(__func__);
-    if (result != CUDA_SUCCESS)
-        return result;
-    world_lock();
-    result = get_kernel(node, out_params);
-    world_unlock();
-    return result;
-}
-
-CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *out_params)
-{
-    CUDA_KERNEL_NODE_PARAMS params;
-    CUresult result = entry_begin(__func__);
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (out_params == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    world_lock();
-    result = get_kernel(node, &params);
-    world_unlock();
-    if (result == CUDA_SUCCESS)
-        memcpy(out_params, &params, sizeof(*out_params)); // the first members are the same
-    return result;
-}
-
-CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *out_params)
-{
-    CUresult result = entry_begin(__func__);
-    if (result != CUDA_SUCCESS)
-        return result;
-    world_lock();
-    if (out_params != NULL && handles_known(HANDLE_NODE, node) && node->work.kind == WORK_COPY)
-        copy_to_3d(&node->work.copy, out_params);
-    else
-        result = CUDA_ERROR_INVALID_VALUE;
-    world_unlock();
-    return result;
 }
 
 static CUresult set_kernel(CUgraphNode node, const struct launch_shape *shape)
@@ -186,19 +127,6 @@ CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID attr
         return result;
     world_lock();
     result = is_kernel(node) ? launch_set_attribute(&node->work, attribute, value)
-                             : CUDA_ERROR_INVALID_VALUE;
-    world_unlock();
-    return result;
-}
-
-CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
-                                       CUkernelNodeAttrValue *out_value)
-{
-    CUresult result = entry_begin(__func__);
-    if (result != CUDA_SUCCESS)
-        return result;
-    world_lock();
-    result = is_kernel(node) ? launch_get_attribute(&node->work, attribute, out_value)
                              : CUDA_ERROR_INVALID_VALUE;
     world_unlock();
     return result;

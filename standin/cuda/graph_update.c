@@ -118,7 +118,7 @@ CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, 
     if (result != CUDA_SUCCESS)
         return result;
     world_lock();
-    result = node_child_work(child, &work);
+    result = node_child_work(child, false, &work);
     if (result == CUDA_SUCCESS && handles_known(HANDLE_EXEC, exec))
         graph_exec_set_context(work.child, exec->context);
     if (result == CUDA_SUCCESS)

@@ -43,6 +43,8 @@ static const struct {
     { "cuGraphKernelNodeSetParams", "cuGraphKernelNodeSetParams", 10000 },
     { "cuGraphNodeGetDependencies", "cuGraphNodeGetDependencies_v2", 12030 },
     { "cuGraphNodeGetDependencies", "cuGraphNodeGetDependencies", 10000 },
+    { "cuGraphNodeGetDependentNodes", "cuGraphNodeGetDependentNodes_v2", 12030 },
+    { "cuGraphNodeGetDependentNodes", "cuGraphNodeGetDependentNodes", 10000 },
     { "cuGraphRemoveDependencies", "cuGraphRemoveDependencies_v2", 12030 },
     { "cuGraphRemoveDependencies", "cuGraphRemoveDependencies", 10000 },
     { "cuStreamBeginCapture", "cuStreamBeginCapture_v2", 10010 },

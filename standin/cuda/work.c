@@ -29,7 +29,7 @@ static bool clone_bodies(const struct work *work, struct work *clone)
     return true;
 }
 
-bool work_clone(const struct work *work, struct work *out_clone)
+bool work_clone(const struct work *work, bool public, struct work *out_clone)
 {
     struct work clone = *work;
     if (work->kind == WORK_KERNEL) {
@@ -40,9 +40,10 @@ bool work_clone(const struct work *work, struct work *out_clone)
                work->kernel.function->argument_bytes);
         module_hold(work->kernel.function->module);
     } else if (work->kind == WORK_CHILD) {
-        clone.child = graph_clone(work->child, false);
+        clone.child = graph_clone(work->child, public);
         if (clone.child == NULL)
             return false;
+        clone.child->is_child = true;
     } else if (work->kind == WORK_CONDITIONAL) {
         if (!clone_bodies(work, &clone))
             return false;

@@ -38,6 +38,7 @@ struct copy {
     const char *from;
     size_t to_pitch, from_pitch, to_slice, from_slice; // bytes from row to row, slice to slice
     size_t width, height, depth;
+    CUmemorytype to_type, from_type; // as the program says it
     bool in_graph;  // not staged through the host: the node's device must reach both sides
     char *snapshot; // pageable memory as it was read at submission; owned; NULL: none
 };
@@ -100,8 +101,9 @@ struct work {
     };
 };
 
-// Both expect the world's lock.
-bool work_clone(const struct work *work, struct work *out_clone); // false: no memory
+// Both expect the world's lock. A public clone is for a graph that a program sees: it sees the
+// graphs within as well.
+bool work_clone(const struct work *work, bool public, struct work *out_clone); // false: no memory
 void work_finish(struct work *work);
 
 // Checks what can be checked at submission. Expects the world's lock.

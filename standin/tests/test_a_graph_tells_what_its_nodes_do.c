@@ -1,231 +1,211 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader of a graph gets back what its nodes were made from.
-#include <string.h>
-
+// A reader of a graph gets back what its copies, fills, calls, events and values were made from.
 #include "driver.h"
 
-// mix(struct of 24 bytes, word, pointer)
-static const char mix_kernel[] = ".version 7.8\n"
-                                 ".target sm_90\n"
-                                 ".address_size 64\n"
-                                 ".visible .entry mix(\n"
-                                 "    .param .align 8 .b8 mix_param_0[24],\n"
-                                 "    .param .u32 mix_param_1,\n"
-                                 "    .param .u64 mix_param_2\n"
-                                 ")\n"
-                                 "{ ret; }\n";
-
-struct array {
-    unsigned *data;
-    size_t shape[2];
-};
-
-__attribute__((visibility("default"))) void braid_standin_mix(const unsigned grid[3],
-                                                              const unsigned block[3],
-                                                              unsigned shared_bytes, void **args);
-
-void braid_standin_mix(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
-                       void **args)
+static CUDA_MEMCPY3D tiles(unsigned char *to, unsigned char *from)
 {
-    (void)grid, (void)block, (void)shared_bytes;
-    **(unsigned **)args[2] = ((struct array *)args[0])->data[0] + *(unsigned *)args[1];
+    return (CUDA_MEMCPY3D){ .srcXInBytes = 1,
+                            .srcMemoryType = CU_MEMORYTYPE_HOST,
+                            .srcHost = from,
+                            .srcPitch = 4,
+                            .srcHeight = 3,
+                            .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                            .dstDevice = device(to),
+                            .dstPitch = 8,
+                            .dstHeight = 2,
+                            .WidthInBytes = 3,
+                            .Height = 2,
+                            .Depth = 2 };
 }
 
-// The kernel's graph, with the arguments that its node was made from.
-struct mixing {
-    CUmodule module;
-    CUfunction mix;
-    CUgraph graph;
-    unsigned *memory;
-    struct array array;
-    unsigned word;
-    unsigned *to;
-};
-
-static struct mixing open_mixing(void)
+static void run_graph(CUgraph graph)
 {
-    struct mixing mixing = { .word = 7 };
-    must(cuModuleLoadData(&mixing.module, mix_kernel));
-    must(cuModuleGetFunction(&mixing.mix, mixing.module, "mix"));
-    must(cuGraphCreate(&mixing.graph, 0));
-    mixing.memory = make_memory(2);
-    mixing.array = (struct array){ mixing.memory, { 3, 4 } };
-    mixing.to = mixing.memory + 1;
-    return mixing;
+    CUgraphExec exec;
+    must(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    must(cuGraphLaunch(exec, NULL));
+    must(cuStreamSynchronize(NULL));
+    must(cuGraphExecDestroy(exec));
 }
 
-static void close_mixing(struct mixing *mixing)
+// What a captured copy tells makes the same copy.
+static void copies_tell_their_rows_and_slices(void **state)
 {
-    must(cuGraphDestroy(mixing->graph));
-    free_memory(mixing->memory);
-    must(cuModuleUnload(mixing->module));
-}
-
-static CUgraphNode add_mix(struct mixing *mixing)
-{
+    (void)state;
+    unsigned char from[24], *to = (unsigned char *)make_memory(16);
+    CUgraph graph, again;
     CUgraphNode node;
-    void *params[] = { &mixing->array, &mixing->word, &mixing->to };
-    const CUDA_KERNEL_NODE_PARAMS kernel = { .func = mixing->mix,
-                                             .gridDimX = 2,
-                                             .gridDimY = 3,
-                                             .gridDimZ = 4,
-                                             .blockDimX = 5,
-                                             .blockDimY = 6,
-                                             .blockDimZ = 7,
-                                             .sharedMemBytes = 128,
-                                             .kernelParams = params };
-    must(cuGraphAddKernelNode_v2(&node, mixing->graph, NULL, 0, &kernel));
-    return node;
+    CUDA_MEMCPY3D told;
+    size_t count = 1;
+    CUstream stream = make_stream();
+    const CUDA_MEMCPY3D copy = tiles(to, from);
+    for (unsigned char i = 0; i < sizeof(from); i++)
+        from[i] = i;
+    must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    must(cuMemcpy3DAsync_v2(&copy, stream));
+    must(cuStreamEndCapture(stream, &graph));
+    must(cuGraphGetNodes(graph, &node, &count));
+    must(cuGraphMemcpyNodeGetParams(node, &told));
+    assert_int_equal(told.srcMemoryType, CU_MEMORYTYPE_HOST);
+    assert_int_equal(told.dstMemoryType, CU_MEMORYTYPE_DEVICE);
+    assert_ptr_equal(told.srcHost, from + 1);
+    must(cuGraphCreate(&again, 0));
+    must(cuGraphAddMemcpyNode(&node, again, NULL, 0, &told, NULL));
+    for (int round = 0; round < 2; round++) {
+        must(cuMemsetD8_v2(device(to), 99, 64));
+        run_graph(round == 0 ? graph : again);
+        assert_int_equal(to[0], 1);
+        assert_int_equal(to[2], 3);
+        assert_int_equal(to[3], 99); // between the rows
+        assert_int_equal(to[8], 5);
+        assert_int_equal(to[16], 13); // the second slice
+        assert_int_equal(to[24 + 2], 19);
+        assert_int_equal(to[32], 99);
+    }
+    must_be(cuGraphMemsetNodeGetParams(node, NULL), CUDA_ERROR_INVALID_VALUE);
+    must(cuGraphDestroy(again));
+    must(cuGraphDestroy(graph));
+    must(cuStreamDestroy_v2(stream));
+    free_memory(to);
 }
 
-static void kernels_tell_their_arguments(void **state)
+static CUgraph capture_all_directions(CUdeviceptr memory, unsigned *host)
+{
+    CUgraph graph;
+    CUstream stream = make_stream();
+    must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    must(cuMemcpyHtoDAsync_v2(memory, host, 4, stream));
+    must(cuMemcpyDtoDAsync_v2(memory + 4, memory, 4, stream));
+    must(cuMemcpyDtoHAsync_v2(host, memory, 4, stream));
+    must(cuMemcpyAsync(memory, memory + 4, 4, stream));
+    must(cuStreamEndCapture(stream, &graph));
+    must(cuStreamDestroy_v2(stream));
+    return graph;
+}
+
+static void copies_tell_the_kinds_of_memory(void **state)
 {
     (void)state;
-    struct mixing mixing = open_mixing();
-    CUgraphNode node = add_mix(&mixing);
-    CUDA_KERNEL_NODE_PARAMS told;
-    CUDA_KERNEL_NODE_PARAMS_v1 told_v1;
-    CUcontext context;
-    must(cuCtxGetCurrent(&context));
-    must(cuGraphKernelNodeGetParams_v2(node, &told));
-    assert_ptr_equal(told.func, mixing.mix);
-    assert_ptr_equal(told.ctx, context);
-    assert_null(told.kern);
-    assert_null(told.extra);
-    assert_int_equal(told.gridDimZ, 4);
-    assert_int_equal(told.blockDimY, 6);
-    assert_int_equal(told.sharedMemBytes, 128);
-    assert_memory_equal(told.kernelParams[0], &mixing.array, sizeof(mixing.array));
-    assert_int_equal(*(unsigned *)told.kernelParams[1], 7);
-    assert_ptr_equal(*(unsigned **)told.kernelParams[2], mixing.to);
-    assert_true(told.kernelParams[1] != &mixing.word); // the node has a copy
-    must(cuGraphKernelNodeGetParams(node, &told_v1));
-    assert_ptr_equal(told_v1.func, mixing.mix);
-    assert_int_equal(told_v1.gridDimX, 2);
-    assert_ptr_equal(told_v1.kernelParams, told.kernelParams);
-    must_be(cuGraphKernelNodeGetParams_v2(node, NULL), CUDA_ERROR_INVALID_VALUE);
-    must_be(cuGraphKernelNodeGetParams(NULL, &told_v1), CUDA_ERROR_INVALID_VALUE);
-    close_mixing(&mixing);
+    const CUmemorytype types[4][2] = { { CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST },
+                                       { CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE },
+                                       { CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE },
+                                       { CU_MEMORYTYPE_UNIFIED, CU_MEMORYTYPE_UNIFIED } };
+    unsigned *memory = make_memory(2), word = 0;
+    CUgraphNode nodes[4];
+    size_t count = 4;
+    CUgraph graph = capture_all_directions(device(memory), &word);
+    must(cuGraphGetNodes(graph, nodes, &count));
+    for (int i = 0; i < 4; i++) {
+        CUDA_MEMCPY3D told;
+        must(cuGraphMemcpyNodeGetParams(nodes[i], &told));
+        assert_int_equal(told.dstMemoryType, types[i][0]);
+        assert_int_equal(told.srcMemoryType, types[i][1]);
+        assert_ptr_equal(told.srcHost, i == 0 ? &word : NULL);
+        assert_int_equal(told.srcDevice, i == 0 ? 0 : device(memory + (i == 3)));
+    }
+    must(cuGraphDestroy(graph));
+    free_memory(memory);
 }
 
-static void packed_arguments_are_told_as_a_buffer(void **state)
+static void note(void *user)
+{
+    *(int *)user = 1;
+}
+
+static void fills_and_host_functions_tell_all(void **state)
 {
     (void)state;
-    struct mixing mixing = open_mixing();
-    CUgraphNode node = add_mix(&mixing);
-    CUDA_KERNEL_NODE_PARAMS told;
-    unsigned char packed[40] = { 0 };
-    size_t bytes = sizeof(packed);
-    memcpy(packed, &mixing.array, sizeof(mixing.array));
-    memcpy(packed + 24, &mixing.word, sizeof(mixing.word));
-    memcpy(packed + 32, &mixing.to, sizeof(mixing.to));
-    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
-                      CU_LAUNCH_PARAM_END };
-    must(cuGraphKernelNodeGetParams_v2(node, &told));
-    void **params = told.kernelParams;
-    told.kernelParams = NULL;
-    told.extra = extra;
-    must(cuGraphKernelNodeSetParams_v2(node, &told));
-    must(cuGraphKernelNodeGetParams_v2(node, &told));
-    assert_null(told.kernelParams);
-    assert_true(params != NULL && told.extra != extra);
-    assert_ptr_equal(told.extra[0], CU_LAUNCH_PARAM_BUFFER_POINTER);
-    assert_memory_equal(told.extra[1], packed, sizeof(packed));
-    assert_ptr_equal(told.extra[2], CU_LAUNCH_PARAM_BUFFER_SIZE);
-    assert_int_equal(*(size_t *)told.extra[3], sizeof(packed));
-    assert_ptr_equal(told.extra[4], CU_LAUNCH_PARAM_END);
-    close_mixing(&mixing);
+    unsigned *memory = make_memory(8);
+    int noted = 0;
+    CUgraph graph;
+    CUgraphNode fill, host;
+    CUDA_MEMSET_NODE_PARAMS told_fill;
+    CUDA_HOST_NODE_PARAMS told_host;
+    const CUDA_MEMSET_NODE_PARAMS params = { device(memory), 16, 0xABCD, 2, 3, 2 };
+    const CUDA_HOST_NODE_PARAMS call = { note, &noted };
+    must(cuGraphCreate(&graph, 0));
+    must(cuGraphAddMemsetNode(&fill, graph, NULL, 0, &params, NULL));
+    must(cuGraphAddHostNode(&host, graph, &fill, 1, &call));
+    must(cuGraphMemsetNodeGetParams(fill, &told_fill));
+    assert_memory_equal(&told_fill, &params, sizeof(params));
+    must(cuGraphHostNodeGetParams(host, &told_host));
+    assert_true(told_host.fn == note);
+    assert_ptr_equal(told_host.userData, &noted);
+    must_be(cuGraphMemsetNodeGetParams(host, &told_fill), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuGraphHostNodeGetParams(fill, &told_host), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuGraphHostNodeGetParams(host, NULL), CUDA_ERROR_INVALID_VALUE);
+    must(cuGraphDestroy(graph));
+    free_memory(memory);
 }
 
-static void set_attribute(CUgraphNode node, CUlaunchAttributeID id, CUlaunchAttributeValue value)
-{
-    must(cuGraphKernelNodeSetAttribute(node, id, &value));
-}
-
-static CUlaunchAttributeValue get_attribute(CUgraphNode node, CUlaunchAttributeID id)
-{
-    CUlaunchAttributeValue value;
-    memset(&value, 0xEE, sizeof(value));
-    must(cuGraphKernelNodeGetAttribute(node, id, &value));
-    return value;
-}
-
-static void set_all_attributes(CUgraphNode node, void *memory)
-{
-    const CUaccessPolicyWindow window = { memory, 8, 0.5f, 1, 2 };
-    set_attribute(node, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
-                  (CUlaunchAttributeValue){ .accessPolicyWindow = window });
-    set_attribute(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
-                  (CUlaunchAttributeValue){ .cooperative = 1 });
-    set_attribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                  (CUlaunchAttributeValue){ .clusterDim = { 2, 3, 1 } });
-    set_attribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
-                  (CUlaunchAttributeValue){ .clusterSchedulingPolicyPreference = 2 });
-    set_attribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, (CUlaunchAttributeValue){ .priority = -3 });
-    set_attribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
-                  (CUlaunchAttributeValue){ .memSyncDomainMap = { 2, 3 } });
-    set_attribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
-                  (CUlaunchAttributeValue){ .memSyncDomain = 1 });
-    set_attribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE,
-                  (CUlaunchAttributeValue){ .deviceUpdatableKernelNode = { 1, NULL } });
-    set_attribute(node, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                  (CUlaunchAttributeValue){ .sharedMemCarveout = 75 });
-}
-
-static void check_all_attributes(CUgraphNode node, const void *memory)
-{
-    CUlaunchAttributeValue value = get_attribute(node, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW);
-    assert_ptr_equal(value.accessPolicyWindow.base_ptr, memory);
-    assert_int_equal(value.accessPolicyWindow.num_bytes, 8);
-    assert_true(value.accessPolicyWindow.hitRatio == 0.5f);
-    assert_int_equal(value.accessPolicyWindow.missProp, 2);
-    assert_int_equal(get_attribute(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative, 1);
-    value = get_attribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
-    assert_int_equal(value.clusterDim.y, 3);
-    value = get_attribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
-    assert_int_equal(value.clusterSchedulingPolicyPreference, 2);
-    assert_int_equal(get_attribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY).priority, -3);
-    value = get_attribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP);
-    assert_int_equal(value.memSyncDomainMap.default_, 2);
-    assert_int_equal(value.memSyncDomainMap.remote, 3);
-    assert_int_equal(get_attribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN).memSyncDomain, 1);
-    value = get_attribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE);
-    assert_int_equal(value.deviceUpdatableKernelNode.deviceUpdatable, 1);
-    value = get_attribute(node, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
-    assert_int_equal(value.sharedMemCarveout, 75);
-}
-
-static void kernels_tell_their_attributes(void **state)
+static void event_nodes_tell_their_events(void **state)
 {
     (void)state;
-    struct mixing mixing = open_mixing();
-    CUgraphNode node = add_mix(&mixing), other = add_mix(&mixing);
-    CUDA_KERNEL_NODE_PARAMS told;
-    CUlaunchAttributeValue value = { .deviceUpdatableKernelNode = { 0, NULL } };
-    set_all_attributes(node, mixing.memory);
-    check_all_attributes(node, mixing.memory);
-    must(cuGraphKernelNodeGetParams_v2(node, &told));
-    must(cuGraphKernelNodeSetParams_v2(node, &told)); // other parameters, the same attributes
-    check_all_attributes(node, mixing.memory);
-    must(cuGraphKernelNodeCopyAttributes(other, node));
-    check_all_attributes(other, mixing.memory);
-    must_be(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE,
-                                          &value),
-            CUDA_ERROR_INVALID_VALUE);
-    value.accessPolicyWindow = (CUaccessPolicyWindow){ .hitRatio = 1.5f };
-    must_be(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value),
-            CUDA_ERROR_INVALID_VALUE);
-    must_be(cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, &value),
-            CUDA_ERROR_INVALID_VALUE);
-    close_mixing(&mixing);
+    CUstream stream = make_stream();
+    CUevent first = make_event(), second = make_event(), told = NULL;
+    CUgraph graph;
+    CUgraphNode nodes[2];
+    size_t count = 2;
+    must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    must(cuStreamWaitEvent(stream, first, CU_EVENT_WAIT_EXTERNAL));
+    must(cuEventRecordWithFlags(second, stream, CU_EVENT_RECORD_EXTERNAL));
+    must(cuStreamEndCapture(stream, &graph));
+    must(cuGraphGetNodes(graph, nodes, &count));
+    must(cuGraphEventWaitNodeGetEvent(nodes[0], &told));
+    assert_ptr_equal(told, first);
+    must(cuGraphEventRecordNodeGetEvent(nodes[1], &told));
+    assert_ptr_equal(told, second);
+    must_be(cuGraphEventRecordNodeGetEvent(nodes[0], &told), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuGraphEventWaitNodeGetEvent(nodes[1], &told), CUDA_ERROR_INVALID_VALUE);
+    must(cuGraphDestroy(graph));
+    must(cuEventDestroy_v2(first));
+    must(cuEventDestroy_v2(second));
+    must(cuStreamDestroy_v2(stream));
+}
+
+static void captured_values_are_told_as_operations(void **state)
+{
+    (void)state;
+    CUstream stream = make_stream();
+    unsigned *memory = make_memory(2);
+    CUgraph graph, again;
+    CUgraphNode nodes[2], node;
+    CUDA_BATCH_MEM_OP_NODE_PARAMS told;
+    size_t count = 2;
+    must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    must(cuStreamWriteValue32_v2(stream, device(memory), 5, 0));
+    must(cuStreamWaitValue32_v2(stream, device(memory), 5, CU_STREAM_WAIT_VALUE_EQ));
+    must(cuStreamEndCapture(stream, &graph));
+    must(cuGraphGetNodes(graph, nodes, &count));
+    must(cuGraphBatchMemOpNodeGetParams(nodes[1], &told));
+    assert_int_equal(told.count, 1);
+    assert_int_equal(told.paramArray->operation, CU_STREAM_MEM_OP_WAIT_VALUE_32);
+    assert_int_equal(told.paramArray->waitValue.flags, CU_STREAM_WAIT_VALUE_EQ);
+    must(cuGraphBatchMemOpNodeGetParams(nodes[0], &told));
+    assert_int_equal(told.paramArray->operation, CU_STREAM_MEM_OP_WRITE_VALUE_32);
+    assert_int_equal(told.paramArray->waitValue.address, device(memory));
+    told.paramArray->waitValue.address = device(memory + 1);
+    must(cuGraphCreate(&again, 0));
+    must(cuGraphAddBatchMemOpNode(&node, again, NULL, 0, &told));
+    run_graph(again);
+    assert_int_equal(memory[0], 0);
+    assert_int_equal(memory[1], 5);
+    told.paramArray->operation = 4; // 64 bits
+    must_be(cuGraphAddBatchMemOpNode(&node, again, NULL, 0, &told), CUDA_ERROR_NOT_SUPPORTED);
+    must_be(cuGraphBatchMemOpNodeGetParams(nodes[0], NULL), CUDA_ERROR_INVALID_VALUE);
+    must(cuGraphDestroy(again));
+    must(cuGraphDestroy(graph));
+    must(cuStreamDestroy_v2(stream));
+    free_memory(memory);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_tell_their_arguments),
-        cmocka_unit_test(packed_arguments_are_told_as_a_buffer),
-        cmocka_unit_test(kernels_tell_their_attributes),
+        cmocka_unit_test(copies_tell_their_rows_and_slices),
+        cmocka_unit_test(copies_tell_the_kinds_of_memory),
+        cmocka_unit_test(fills_and_host_functions_tell_all),
+        cmocka_unit_test(event_nodes_tell_their_events),
+        cmocka_unit_test(captured_values_are_told_as_operations),
     };
     return cmocka_run_group_tests(tests, open_driver, close_driver);
 }
