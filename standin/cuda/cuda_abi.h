@@ -109,6 +109,9 @@ CUresult cuMemHostUnregister(void *memory);
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *out_memory, void *host, unsigned flags);
 CUresult cuMemGetInfo_v2(size_t *out_free, size_t *out_total);
 CUresult cuPointerGetAttribute(void *out_value, CUpointer_attribute attribute, CUdeviceptr memory);
+CUresult cuPointerGetAttributes(unsigned num_attributes, CUpointer_attribute *attributes,
+                                void **values, CUdeviceptr memory);
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *out_start, size_t *out_bytes, CUdeviceptr memory);
 CUresult cuMemAllocAsync(CUdeviceptr *out_memory, size_t bytes, CUstream stream);
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out_memory, size_t bytes, CUmemoryPool pool,
                                  CUstream stream);

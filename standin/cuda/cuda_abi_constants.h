@@ -172,8 +172,18 @@ enum { STANDIN_MULTIPROCESSORS = 4 };
     X(CU_MEMORYTYPE_UNIFIED, 4)
 
 #define CUDA_ABI_POINTER_ATTRIBUTES(X)                                                             \
+    X(CU_POINTER_ATTRIBUTE_CONTEXT, 1)                                                             \
     X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                                                         \
-    X(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9)
+    X(CU_POINTER_ATTRIBUTE_DEVICE_POINTER, 3)                                                      \
+    X(CU_POINTER_ATTRIBUTE_HOST_POINTER, 4)                                                        \
+    X(CU_POINTER_ATTRIBUTE_BUFFER_ID, 7)                                                           \
+    X(CU_POINTER_ATTRIBUTE_IS_MANAGED, 8)                                                          \
+    X(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9)                                                      \
+    X(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, 10)                                         \
+    X(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, 11)                                                   \
+    X(CU_POINTER_ATTRIBUTE_RANGE_SIZE, 12)                                                         \
+    X(CU_POINTER_ATTRIBUTE_MAPPED, 13)                                                             \
+    X(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, 14)
 
 #define CUDA_ABI_POOL_ATTRIBUTES(X)                                                                \
     X(CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, 1)                                          \

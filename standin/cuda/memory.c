@@ -32,13 +32,17 @@ struct block {
     enum memory_kind kind;
     enum memory_state state;
     bool free_announced;
+    bool in_stream_order;
     CUdevice device;
+    CUcontext context;
+    uint64_t id;
 };
 
 static struct block *blocks; // newest first
 static size_t used[MAX_DEVICES];
 static size_t graveyard_bytes, graveyard_blocks;
 static long bad_accesses;
+static uint64_t last_id;
 
 static bool on_device(const struct block *block)
 {
@@ -60,6 +64,21 @@ bool memory_find_kind(const void *memory, enum memory_kind *out_kind)
     if (block == NULL || block->state == MEMORY_FREED)
         return false;
     *out_kind = block->kind;
+    return true;
+}
+
+bool memory_describe(const void *memory, struct memory_facts *out_facts)
+{
+    const struct block *block = find(memory);
+    if (block == NULL || block->state == MEMORY_FREED)
+        return false;
+    *out_facts = (struct memory_facts){ .start = block->start,
+                                        .bytes = block->bytes,
+                                        .kind = block->kind,
+                                        .in_stream_order = block->in_stream_order,
+                                        .device = block->device,
+                                        .context = block->context,
+                                        .id = block->id };
     return true;
 }
 
@@ -110,6 +129,8 @@ static struct block *add_block(CUcontext context, enum memory_kind kind, void *s
     *block = (struct block){ .next = blocks, .start = start, .bytes = bytes, .kind = kind };
     block->state = MEMORY_LIVE;
     block->device = context->device;
+    block->context = context;
+    block->id = ++last_id;
     blocks = block;
     return block;
 }
@@ -131,6 +152,7 @@ CUresult memory_allocate(CUcontext context, enum memory_kind kind, enum memory_s
     }
     memset(start, FRESH_BYTE, bytes);
     block->state = state;
+    block->in_stream_order = state == MEMORY_PENDING;
     if (counted)
         used[context->device] += bytes;
     *out_memory = start;

@@ -4,6 +4,7 @@
 #define BRAID_STANDIN_MEMORY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cuda_abi.h"
 
@@ -32,6 +33,18 @@ void memory_arrive(void *memory); // a pending block becomes live
 
 // Whether the address is in a live block, and of what kind. Else it is pageable host memory.
 bool memory_find_kind(const void *memory, enum memory_kind *out_kind);
+
+// What is known of such a block, which may also be one that the stream has not come to yet.
+struct memory_facts {
+    void *start;
+    size_t bytes;
+    enum memory_kind kind;
+    bool in_stream_order; // from a pool
+    CUdevice device;
+    CUcontext context; // only to be compared
+    uint64_t id;       // names the block, never used again
+};
+bool memory_describe(const void *memory, struct memory_facts *out_facts);
 
 // Would the driver accept this range now? Unknown addresses are host memory: fine, unless it
 // must be device memory. Freed memory passes: using it is found out when the work runs.

@@ -140,30 +140,3 @@ CUresult cuMemGetInfo_v2(size_t *out_free, size_t *out_total)
         *out_total = total;
     return CUDA_SUCCESS;
 }
-
-CUresult cuPointerGetAttribute(void *out_value, CUpointer_attribute attribute, CUdeviceptr memory)
-{
-    enum memory_kind kind = MEMORY_HOST;
-    CUresult result = entry_begin_in_context(__func__);
-    if (result != CUDA_SUCCESS)
-        return result;
-    bool asks_device = attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
-    if (out_value == NULL || (attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE && !asks_device))
-        return CUDA_ERROR_INVALID_VALUE;
-    CUdevice device = 0;
-    world_lock();
-    bool known = memory_find_kind((const void *)(uintptr_t)memory, &kind);
-    while (asks_device && device + 1 < MAX_DEVICES &&
-           !memory_is_of(device, (const void *)(uintptr_t)memory))
-        device++;
-    world_unlock();
-    if (!known)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (asks_device) {
-        *(int *)out_value = device;
-        return CUDA_SUCCESS;
-    }
-    bool host = kind == MEMORY_HOST || kind == MEMORY_REGISTERED;
-    *(unsigned *)out_value = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-    return CUDA_SUCCESS;
-}

@@ -40,6 +40,12 @@ CUresult cuMemGetInfo(unsigned *out_free, unsigned *out_total)
     return refuse(__func__);
 }
 
+CUresult cuMemGetAddressRange(CUdeviceptr_v1 *out_start, unsigned *out_bytes, CUdeviceptr_v1 memory)
+{
+    (void)out_start, (void)out_bytes, (void)memory;
+    return refuse(__func__);
+}
+
 CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1 *out_memory, void *host, unsigned flags)
 {
     (void)out_memory, (void)host, (void)flags;

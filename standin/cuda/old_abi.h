@@ -15,6 +15,8 @@ CUresult cuMemAlloc(CUdeviceptr_v1 *out_memory, unsigned bytes);
 CUresult cuMemFree(CUdeviceptr_v1 memory);
 CUresult cuMemAllocHost(void **out_memory, unsigned bytes);
 CUresult cuMemGetInfo(unsigned *out_free, unsigned *out_total);
+CUresult cuMemGetAddressRange(CUdeviceptr_v1 *out_start, unsigned *out_bytes,
+                              CUdeviceptr_v1 memory);
 CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1 *out_memory, void *host, unsigned flags);
 CUresult cuMemcpyHtoD(CUdeviceptr_v1 to, const void *from, unsigned bytes);
 CUresult cuMemcpyHtoDAsync(CUdeviceptr_v1 to, const void *from, unsigned bytes, CUstream stream);
