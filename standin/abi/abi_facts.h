@@ -37,6 +37,8 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUlaunchAttributeValue)                                                                      \
     X(CUlaunchAttribute)                                                                           \
     X(CUlaunchConfig)                                                                              \
+    X(CUmemAccessDesc)                                                                             \
+    X(CUDA_MEM_ALLOC_NODE_PARAMS)                                                                  \
     X(CUmemPoolProps)
 
 #define ABI_OFFSETS(X)                                                                             \
@@ -111,6 +113,10 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUlaunchConfig, hStream)                                                                     \
     X(CUlaunchConfig, attrs)                                                                       \
     X(CUlaunchConfig, numAttrs)                                                                    \
+    X(CUmemAccessDesc, flags)                                                                      \
+    X(CUDA_MEM_ALLOC_NODE_PARAMS, accessDescs)                                                     \
+    X(CUDA_MEM_ALLOC_NODE_PARAMS, bytesize)                                                        \
+    X(CUDA_MEM_ALLOC_NODE_PARAMS, dptr)                                                            \
     X(CUmemPoolProps, allocType)                                                                   \
     X(CUmemPoolProps, handleTypes)                                                                 \
     X(CUmemPoolProps, location)                                                                    \

@@ -217,6 +217,10 @@ CUresult cuGraphAddEventRecordNode(CUgraphNode *out_node, CUgraph graph, const C
                                    size_t num_after, CUevent event);
 CUresult cuGraphAddEventWaitNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
                                  size_t num_after, CUevent event);
+CUresult cuGraphAddMemAllocNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
+                                size_t num_after, CUDA_MEM_ALLOC_NODE_PARAMS *params);
+CUresult cuGraphAddMemFreeNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
+                               size_t num_after, CUdeviceptr memory);
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out_handle, CUgraph graph,
                                         CUcontext context, unsigned first_value, unsigned flags);
 CUresult cuGraphAddNode_v2(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
@@ -248,6 +252,8 @@ CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *o
 CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *out_params);
 CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node,
                                         CUDA_BATCH_MEM_OP_NODE_PARAMS *out_params);
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *out_params);
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *out_memory);
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *out_graph);
 CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *out_event);
 CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *out_event);

@@ -220,6 +220,9 @@ enum { STANDIN_MULTIPROCESSORS = 4 };
     X(CU_STREAM_ADD_CAPTURE_DEPENDENCIES, 0)                                                       \
     X(CU_STREAM_SET_CAPTURE_DEPENDENCIES, 1)                                                       \
     X(CU_GRAPH_COND_ASSIGN_DEFAULT, 1)                                                             \
+    X(CU_MEM_ALLOCATION_TYPE_PINNED, 1)                                                            \
+    X(CU_MEM_LOCATION_TYPE_DEVICE, 1)                                                              \
+    X(CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 3)                                                       \
     X(CU_STREAM_MEM_OP_WAIT_VALUE_32, 1)                                                           \
     X(CU_STREAM_MEM_OP_WRITE_VALUE_32, 2)                                                          \
     X(CU_STREAM_WAIT_VALUE_GEQ, 0)                                                                 \

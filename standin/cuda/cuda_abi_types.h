@@ -158,6 +158,31 @@ typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS {
     unsigned flags;
 } CUDA_BATCH_MEM_OP_NODE_PARAMS;
 
+typedef struct CUmemLocation {
+    int type, id;
+} CUmemLocation;
+
+typedef struct CUmemPoolProps {
+    int allocType, handleTypes;
+    CUmemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps;
+
+typedef struct CUmemAccessDesc {
+    CUmemLocation location;
+    int flags;
+} CUmemAccessDesc;
+
+typedef struct CUDA_MEM_ALLOC_NODE_PARAMS {
+    CUmemPoolProps poolProps;
+    const CUmemAccessDesc *accessDescs;
+    size_t accessDescCount, bytesize;
+    CUdeviceptr dptr;
+} CUDA_MEM_ALLOC_NODE_PARAMS;
+
 typedef cuuint64_t CUgraphConditionalHandle;
 
 typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
@@ -249,18 +274,5 @@ typedef struct CUlaunchConfig {
     CUlaunchAttribute *attrs;
     unsigned numAttrs;
 } CUlaunchConfig;
-
-typedef struct CUmemLocation {
-    int type, id;
-} CUmemLocation;
-
-typedef struct CUmemPoolProps {
-    int allocType, handleTypes;
-    CUmemLocation location;
-    void *win32SecurityAttributes;
-    size_t maxSize;
-    unsigned short usage;
-    unsigned char reserved[54];
-} CUmemPoolProps;
 
 #endif

@@ -233,6 +233,14 @@ bool graph_has_conditions(CUgraph graph)
     return has;
 }
 
+bool graph_has_memory(CUgraph graph)
+{
+    bool has = false;
+    for (size_t i = 0; i < graph->num_nodes; i++)
+        has |= work_is_of_memory(&graph->nodes[i]->work);
+    return has;
+}
+
 // Marks nodes whose predecessors are all marked, until nothing changes.
 bool graph_has_cycle(CUgraph graph, bool *out_no_memory)
 {
@@ -277,6 +285,10 @@ CUgraphNodeType graph_node_type(const struct work *work)
     case WORK_WRITE_VALUE:
     case WORK_WAIT_VALUE:
         return CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+    case WORK_RESERVED_ARRIVE:
+        return CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+    case WORK_RESERVED_BURY:
+        return CU_GRAPH_NODE_TYPE_MEM_FREE;
     default:
         return CU_GRAPH_NODE_TYPE_EMPTY;
     }

@@ -57,6 +57,7 @@ CUresult graph_remove_edge(CUgraphNode from, CUgraphNode to);
 CUgraphNode graph_find(CUgraph clone,
                        CUgraphNode node); // the clone's own node, also in a graph within, or NULL
 bool graph_has_conditions(CUgraph graph);
+bool graph_has_memory(CUgraph graph); // nodes that allocate or free it
 bool graph_has_cycle(CUgraph graph, bool *out_no_memory);
 CUgraphNodeType graph_node_type(const struct work *work);
 

@@ -45,10 +45,10 @@ CUresult cuGraphClone(CUgraph *out_graph, CUgraph graph)
         return result;
     world_lock();
     bool known = out_graph != NULL && handles_known(HANDLE_GRAPH, graph);
-    bool has_conditions = known && graph_has_conditions(graph);
-    CUgraph clone = known && !has_conditions ? graph_clone(graph, true) : NULL;
+    bool has_more = known && (graph_has_conditions(graph) || graph_has_memory(graph));
+    CUgraph clone = known && !has_more ? graph_clone(graph, true) : NULL;
     world_unlock();
-    if (has_conditions)
+    if (has_more)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (clone == NULL)
         return known ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
@@ -239,10 +239,12 @@ CUresult cuGraphDestroyNode(CUgraphNode node)
     if (result != CUDA_SUCCESS)
         return result;
     world_lock();
-    if (handles_known(HANDLE_NODE, node))
-        graph_remove(node);
-    else
+    if (!handles_known(HANDLE_NODE, node))
         result = CUDA_ERROR_INVALID_VALUE;
+    else if (graph_has_memory(node->graph))
+        result = CUDA_ERROR_NOT_SUPPORTED;
+    else
+        graph_remove(node);
     world_unlock();
     return result;
 }

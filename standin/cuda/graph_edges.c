@@ -22,6 +22,8 @@ static CUresult change_edges(CUgraph graph, const CUgraphNode *from, const CUgra
 {
     if (!handles_known(HANDLE_GRAPH, graph) || (count > 0 && (from == NULL || to == NULL)))
         return CUDA_ERROR_INVALID_VALUE;
+    if (!add && graph_has_memory(graph))
+        return CUDA_ERROR_NOT_SUPPORTED;
     for (size_t i = 0; i < count; i++)
         if (!usable(graph, from[i]) || !usable(graph, to[i]) ||
             (edges != NULL && !edge_valid(&edges[i], from[i], to[i])))

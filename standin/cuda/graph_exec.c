@@ -8,6 +8,7 @@
 #include "context.h"
 #include "entry.h"
 #include "event.h"
+#include "graph_memory.h"
 #include "handles.h"
 #include "launch.h"
 #include "module.h"
@@ -18,7 +19,26 @@
 static const unsigned long long plain_flags =
     CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 
-static uint64_t num_launches; // guarded by the world's lock
+// Guarded by the world's lock.
+static uint64_t num_launches;
+static CUgraphExec with_memory; // a graph with nodes of memory has one at a time
+
+static bool has_exec(CUgraph graph)
+{
+    CUgraphExec exec = with_memory;
+    while (exec != NULL && exec->plan->family != graph->family)
+        exec = exec->next;
+    return exec != NULL;
+}
+
+static void unlist(CUgraphExec exec)
+{
+    CUgraphExec *link = &with_memory;
+    while (*link != NULL && *link != exec)
+        link = &(*link)->next;
+    if (*link == exec)
+        *link = exec->next;
+}
 
 void graph_exec_set_context(CUgraph graph, CUcontext context)
 {
@@ -113,6 +133,8 @@ static CUresult check_graph(CUgraph graph)
 static CUresult make_exec(CUgraph graph, unsigned long long flags, CUgraphExec *out_exec)
 {
     CUresult result = check_graph(graph);
+    if (result == CUDA_SUCCESS && has_exec(graph))
+        result = CUDA_ERROR_NOT_SUPPORTED;
     if (result != CUDA_SUCCESS)
         return result;
     CUgraphExec exec = calloc(1, sizeof(*exec));
@@ -126,6 +148,10 @@ static CUresult make_exec(CUgraph graph, unsigned long long flags, CUgraphExec *
     exec->flags = flags;
     exec->context = context_current();
     graph_exec_set_context(plan, exec->context);
+    if (graph_has_memory(plan)) {
+        exec->next = with_memory;
+        with_memory = exec;
+    }
     *out_exec = exec;
     return CUDA_SUCCESS;
 }
@@ -193,6 +219,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
     world_lock();
     if (handles_known(HANDLE_EXEC, exec)) {
         handles_remove(exec);
+        unlist(exec);
         graph_drop(exec->plan);
         ticket_drop(exec->latest);
         free(exec);
@@ -292,6 +319,9 @@ static CUresult launch(CUgraphExec exec, CUstream handle)
     bool captured = result == CUDA_SUCCESS && stream->capture != NULL;
     if (result == CUDA_SUCCESS && !captured)
         result = stream_submit_wait(stream, exec->latest);
+    if (result == CUDA_SUCCESS && !captured)
+        result = graph_memory_begin_launch(
+            exec->plan, exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, stream);
     if (result != CUDA_SUCCESS)
         return result;
     struct work work = { .kind = WORK_LAUNCH };
@@ -307,6 +337,7 @@ static CUresult launch(CUgraphExec exec, CUstream handle)
     if (result == CUDA_SUCCESS) {
         report_priorities(exec->plan, exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY,
                           stream->priority);
+        graph_memory_end_launch(exec->plan);
         ticket_drop(exec->latest);
         exec->latest = ticket_hold(stream->latest);
     }

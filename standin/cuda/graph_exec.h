@@ -12,6 +12,7 @@ struct CUgraphExec_st {
     CUcontext context;
     unsigned long long flags;
     struct ticket *latest; // launches of one exec follow each other
+    CUgraphExec next;      // in the list of those that allocate or free memory
 };
 
 // Both expect the world's lock.

@@ -52,7 +52,7 @@ CUresult node_child_work(CUgraph child, bool public, struct work *out_work)
 {
     if (!handles_known(HANDLE_GRAPH, child))
         return CUDA_ERROR_INVALID_VALUE;
-    if (graph_has_conditions(child))
+    if (graph_has_conditions(child) || graph_has_memory(child))
         return CUDA_ERROR_NOT_SUPPORTED;
     for (size_t i = 0; i < child->num_nodes; i++) {
         enum work_kind kind = child->nodes[i]->work.kind;

@@ -32,7 +32,8 @@ struct block {
     enum memory_kind kind;
     enum memory_state state;
     bool free_announced;
-    bool in_stream_order;
+    bool in_stream_order, is_reserved;
+    struct reservation reservation; // if it is one
     CUdevice device;
     CUcontext context;
     uint64_t id;
@@ -85,10 +86,21 @@ bool memory_describe(const void *memory, struct memory_facts *out_facts)
 // Under AddressSanitizer a kernel that touches freed memory stops there with a stack trace.
 static void forbid_access(struct block *block)
 {
+#ifdef HAS_ADDRESS_SANITIZER
+    ASAN_UNPOISON_MEMORY_REGION(block->start, block->bytes); // freed by its graph before
+#endif
     memset(block->start, FREED_BYTE, block->bytes);
 #ifdef HAS_ADDRESS_SANITIZER
     ASAN_POISON_MEMORY_REGION(block->start, block->bytes);
 #endif
+}
+
+static void allow_access(struct block *block)
+{
+#ifdef HAS_ADDRESS_SANITIZER
+    ASAN_UNPOISON_MEMORY_REGION(block->start, block->bytes);
+#endif
+    memset(block->start, FRESH_BYTE, block->bytes);
 }
 
 static void erase(struct block **link)
@@ -178,8 +190,14 @@ CUresult memory_unregister(void *memory)
     return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
+// A graph allocates reserved memory again.
 static void bury(struct block *block)
 {
+    if (block->is_reserved && block->reservation.holders > 0) {
+        block->state = MEMORY_PENDING;
+        forbid_access(block);
+        return;
+    }
     if (on_device(block))
         used[block->device] -= block->bytes;
     block->state = MEMORY_FREED;
@@ -189,12 +207,20 @@ static void bury(struct block *block)
     trim_graveyard();
 }
 
+// Memory of a graph can be freed outside of it while a launch has left it allocated.
+static bool can_be_freed(const struct block *block, const void *memory)
+{
+    if (block == NULL || block->start != memory || block->state == MEMORY_FREED)
+        return false;
+    return block->is_reserved ? block->reservation.is_out : !block->free_announced;
+}
+
 CUresult memory_free(void *memory, enum memory_kind kind, enum memory_kind or_kind)
 {
     struct block *block = find(memory);
-    if (block == NULL || block->start != memory || block->state == MEMORY_FREED ||
-        block->free_announced || (block->kind != kind && block->kind != or_kind))
+    if (!can_be_freed(block, memory) || (block->kind != kind && block->kind != or_kind))
         return CUDA_ERROR_INVALID_VALUE;
+    block->reservation.is_out = false;
     bury(block);
     return CUDA_SUCCESS;
 }
@@ -202,11 +228,41 @@ CUresult memory_free(void *memory, enum memory_kind kind, enum memory_kind or_ki
 CUresult memory_announce_free(void *memory)
 {
     struct block *block = find(memory);
-    if (block == NULL || block->start != memory || block->state == MEMORY_FREED ||
-        block->free_announced || block->kind != MEMORY_DEVICE)
+    if (!can_be_freed(block, memory) || block->kind != MEMORY_DEVICE)
         return CUDA_ERROR_INVALID_VALUE;
+    block->reservation.is_out = false;
     block->free_announced = true;
     return CUDA_SUCCESS;
+}
+
+CUresult memory_reserve(CUcontext context, size_t bytes, void **out_memory)
+{
+    CUresult result = memory_allocate(context, MEMORY_DEVICE, MEMORY_PENDING, bytes, out_memory);
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct block *block = find(*out_memory);
+    block->is_reserved = true;
+    block->reservation.holders = 1;
+    forbid_access(block);
+    return CUDA_SUCCESS;
+}
+
+struct reservation *memory_reservation(const void *memory)
+{
+    struct block *block = find(memory);
+    bool is_one = block != NULL && block->is_reserved && block->start == memory &&
+                  block->state != MEMORY_FREED;
+    return is_one ? &block->reservation : NULL;
+}
+
+// What a launch has left allocated stays until it is freed.
+void memory_let_go(void *memory)
+{
+    struct block *block = find(memory);
+    struct reservation *reservation = &block->reservation;
+    bool stays = block->state == MEMORY_LIVE && (reservation->is_out || !reservation->freed_within);
+    if (--reservation->holders == 0 && !stays)
+        bury(block);
 }
 
 void memory_bury(void *memory)
@@ -214,13 +270,6 @@ void memory_bury(void *memory)
     struct block *block = find(memory);
     if (block != NULL && block->state != MEMORY_FREED)
         bury(block);
-}
-
-void memory_arrive(void *memory)
-{
-    struct block *block = find(memory);
-    if (block != NULL && block->state == MEMORY_PENDING)
-        block->state = MEMORY_LIVE;
 }
 
 CUresult memory_check_argument(const void *memory, size_t bytes, bool must_be_device)
@@ -242,6 +291,29 @@ static bool reject(CUcontext context, const void *memory, size_t bytes, const ch
     return false;
 }
 
+// It is as when it was freed last.
+static bool is_untouched(const struct block *block)
+{
+#ifndef HAS_ADDRESS_SANITIZER // which has caught it
+    for (size_t i = 0; i < block->bytes; i++)
+        if ((unsigned char)block->start[i] != FREED_BYTE)
+            return false;
+#endif
+    return true;
+}
+
+void memory_arrive(CUcontext context, void *memory)
+{
+    struct block *block = find(memory);
+    if (block == NULL || block->state != MEMORY_PENDING)
+        return;
+    if (block->is_reserved && !is_untouched(block))
+        reject(context, memory, block->bytes, "it was written to while its graph had it freed");
+    if (block->is_reserved)
+        allow_access(block);
+    block->state = MEMORY_LIVE;
+}
+
 bool memory_is_of(CUdevice device, const void *memory)
 {
     const struct block *block = find(memory);
@@ -251,7 +323,8 @@ bool memory_is_of(CUdevice device, const void *memory)
 static bool can_reach(CUcontext context, const struct block *block)
 {
     return block->kind != MEMORY_DEVICE || block->device == context->device ||
-           (context->peers & (1u << block->device)) != 0;
+           (context->peers & (1u << block->device)) != 0 ||
+           (block->reservation.peers & (1u << context->device)) != 0;
 }
 
 static bool reject_foreign(CUcontext context, const struct block *block, const void *memory,
@@ -271,7 +344,9 @@ bool memory_touch(CUcontext context, const void *memory, size_t bytes, bool stag
     if (block->state == MEMORY_FREED)
         return reject(context, memory, bytes, "freed memory");
     if (block->state == MEMORY_PENDING)
-        return reject(context, memory, bytes, "memory that the stream has not allocated yet");
+        return reject(context, memory, bytes,
+                      block->is_reserved ? "memory that its graph has not allocated, or has freed"
+                                         : "memory that the stream has not allocated yet");
     if (bytes > block->bytes - (size_t)((const char *)memory - block->start))
         return reject(context, memory, bytes, "past the end of its block");
     if (!staged && !can_reach(context, block))

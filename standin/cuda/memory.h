@@ -29,7 +29,24 @@ CUresult memory_unregister(void *memory);
 CUresult memory_free(void *memory, enum memory_kind kind, enum memory_kind or_kind);
 CUresult memory_announce_free(void *memory);
 void memory_bury(void *memory);
-void memory_arrive(void *memory); // a pending block becomes live
+// A pending block becomes live. It poisons the context if somebody has written to it before.
+void memory_arrive(CUcontext context, void *memory);
+
+// What is known of memory that nodes of graphs allocate and free again and again. Its address stays
+// while something holds it: each node that names it does, also in clones.
+struct reservation {
+    int holders;
+    uint64_t family; // names the graph that allocates it
+    unsigned peers;  // devices that reach it without asking, one bit each
+    bool is_out;     // a launch allocates it, and nothing that is submitted frees it
+    bool freed_within, freed_elsewhere; // there is a node that frees it: in that graph, in another
+};
+
+// Pending, with one holder.
+CUresult memory_reserve(CUcontext context, size_t bytes, void **out_memory);
+// Finds that of the block that starts there; NULL: no node allocates it.
+struct reservation *memory_reservation(const void *memory);
+void memory_let_go(void *memory); // one holder less
 
 // Whether the address is in a live block, and of what kind. Else it is pageable host memory.
 bool memory_find_kind(const void *memory, enum memory_kind *out_kind);

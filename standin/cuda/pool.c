@@ -7,6 +7,7 @@
 #include "capture.h"
 #include "context.h"
 #include "entry.h"
+#include "graph_memory.h"
 #include "handles.h"
 #include "memory.h"
 #include "settings.h"
@@ -133,23 +134,24 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
     return result;
 }
 
-// Memory nodes in graphs are not offered: a capturing stream refuses.
-static CUresult refuse_capture(CUstream stream)
-{
-    return stream->capture == NULL ? CUDA_SUCCESS : capture_refuse_sync(stream);
-}
-
 // The memory can be used by work that is queued after this on the stream, or waits for it.
-static CUresult allocate(CUstream handle, CUdeviceptr *out_memory, size_t bytes)
+static CUresult allocate(CUstream handle, CUmemoryPool pool, CUdeviceptr *out_memory, size_t bytes)
 {
     CUstream stream;
     void *memory;
     CUresult result = stream_resolve(handle, &stream);
-    if (result == CUDA_SUCCESS)
-        result = refuse_capture(stream);
-    if (result == CUDA_SUCCESS)
-        result = memory_allocate(stream->context, MEMORY_DEVICE, MEMORY_PENDING, bytes, &memory);
     if (result != CUDA_SUCCESS)
+        return result;
+    CUdevice device = pool == NULL ? stream->context->device : pool->device;
+    bool captured = stream->capture != NULL;
+    if (captured)
+        result = graph_memory_capture_allocation(stream, device, bytes, &memory);
+    else
+        result = memory_allocate(context_of_device(device), MEMORY_DEVICE, MEMORY_PENDING, bytes,
+                                 &memory);
+    if (result == CUDA_SUCCESS && captured)
+        *out_memory = (CUdeviceptr)(uintptr_t)memory;
+    if (result != CUDA_SUCCESS || captured)
         return result;
     struct work work = { .kind = WORK_ARRIVE, .memory = memory };
     result = stream_submit(stream, &work, NULL);
@@ -168,7 +170,7 @@ CUresult cuMemAllocAsync(CUdeviceptr *out_memory, size_t bytes, CUstream stream)
     if (out_memory == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     world_lock();
-    result = allocate(stream, out_memory, bytes);
+    result = allocate(stream, NULL, out_memory, bytes);
     world_unlock();
     return result;
 }
@@ -182,7 +184,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out_memory, size_t bytes, CUmemory
     if (out_memory == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     world_lock();
-    result = known(pool) ? allocate(stream, out_memory, bytes) : CUDA_ERROR_INVALID_VALUE;
+    result = known(pool) ? allocate(stream, pool, out_memory, bytes) : CUDA_ERROR_INVALID_VALUE;
     world_unlock();
     return result;
 }
@@ -191,8 +193,8 @@ static CUresult release(CUstream handle, void *memory)
 {
     CUstream stream;
     CUresult result = stream_resolve(handle, &stream);
-    if (result == CUDA_SUCCESS)
-        result = refuse_capture(stream);
+    if (result == CUDA_SUCCESS && stream->capture != NULL)
+        return graph_memory_capture_free(stream, memory);
     if (result == CUDA_SUCCESS)
         result = memory_announce_free(memory);
     if (result != CUDA_SUCCESS)

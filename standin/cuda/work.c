@@ -16,6 +16,21 @@ unsigned work_num_bodies(const struct work *work)
     return work->kind == WORK_CONDITIONAL ? work->conditional.num_bodies : 0;
 }
 
+bool work_is_of_memory(const struct work *work)
+{
+    return work->kind == WORK_RESERVED_ARRIVE || work->kind == WORK_RESERVED_BURY;
+}
+
+static bool clone_accesses(const struct graph_memory *memory, struct graph_memory *clone)
+{
+    if (memory->num_accesses == 0)
+        return true;
+    clone->accesses = calloc(memory->num_accesses, sizeof(*clone->accesses));
+    if (clone->accesses != NULL)
+        memcpy(clone->accesses, memory->accesses, memory->num_accesses * sizeof(*clone->accesses));
+    return clone->accesses != NULL;
+}
+
 static bool clone_bodies(const struct work *work, struct work *clone)
 {
     for (unsigned i = 0; i < work_num_bodies(work); i++) {
@@ -48,6 +63,10 @@ bool work_clone(const struct work *work, bool public, struct work *out_clone)
         if (!clone_bodies(work, &clone))
             return false;
         condition_hold(clone.conditional.condition);
+    } else if (work_is_of_memory(work)) {
+        if (!clone_accesses(&work->reserved, &clone.reserved))
+            return false;
+        memory_reservation(work->reserved.memory)->holders++;
     }
     *out_clone = clone;
     return true;
@@ -85,6 +104,11 @@ void work_finish(struct work *work)
         break;
     case WORK_WAIT:
         ticket_drop(work->ticket);
+        break;
+    case WORK_RESERVED_ARRIVE:
+    case WORK_RESERVED_BURY:
+        free(work->reserved.accesses);
+        memory_let_go(work->reserved.memory);
         break;
     default:
         break;

@@ -17,14 +17,16 @@ enum work_kind {
     WORK_CALLBACK,
     WORK_WRITE_VALUE,
     WORK_WAIT_VALUE,
-    WORK_WAIT,         // for a ticket, in a stream
-    WORK_EVENT_RECORD, // in a graph only; in a stream a record is empty work with a ticket
-    WORK_EVENT_WAIT,   // in a graph only
-    WORK_CHILD,        // a graph within a graph
-    WORK_CONDITIONAL,  // graphs within a graph: one again and again, or one of them or none
-    WORK_LAUNCH,       // launches an instantiated graph
-    WORK_ARRIVE,       // memory allocated in stream order
-    WORK_BURY,         // memory freed in stream order
+    WORK_WAIT,            // for a ticket, in a stream
+    WORK_EVENT_RECORD,    // in a graph only; in a stream a record is empty work with a ticket
+    WORK_EVENT_WAIT,      // in a graph only
+    WORK_CHILD,           // a graph within a graph
+    WORK_CONDITIONAL,     // graphs within a graph: one again and again, or one of them or none
+    WORK_LAUNCH,          // launches an instantiated graph
+    WORK_ARRIVE,          // memory allocated in stream order
+    WORK_BURY,            // memory freed in stream order
+    WORK_RESERVED_ARRIVE, // the same two by nodes of a graph: see graph_memory.h
+    WORK_RESERVED_BURY,
 };
 
 struct fill {
@@ -58,6 +60,16 @@ struct kernel_call {
     bool is_packed;           // they came as one buffer, of so many bytes
     size_t packed_bytes;
     struct kernel_attributes attributes;
+};
+
+struct graph_memory {
+    void *memory;
+    // An allocation alone has these:
+    size_t bytes;
+    bool is_freed; // by a node of the same graph
+    CUdevice device;
+    CUmemAccessDesc *accesses; // owned
+    size_t num_accesses;
 };
 
 struct launch {
@@ -98,6 +110,7 @@ struct work {
         } conditional;
         struct launch launch;
         void *memory;
+        struct graph_memory reserved;
     };
 };
 
@@ -111,6 +124,9 @@ CUresult work_check(const struct work *work);
 
 // Counts the bodies of a loop or branch; other work has 0.
 unsigned work_num_bodies(const struct work *work);
+
+// Whether it is a graph's node that allocates or frees memory.
+bool work_is_of_memory(const struct work *work);
 
 // Does it, without the lock. A poisoned context runs callbacks and bookkeeping only. ticket: of
 // a graph's event node, else NULL.

@@ -287,9 +287,14 @@ static void run_bookkeeping(const struct work *work, struct ticket *ticket)
     else if (work->kind == WORK_EVENT_RECORD && ticket != NULL)
         ticket_complete(ticket);
     else if (work->kind == WORK_ARRIVE)
-        memory_arrive(work->memory);
+        memory_arrive(work->context, work->memory);
     else if (work->kind == WORK_BURY)
         memory_bury(work->memory);
+    else if (work->kind == WORK_RESERVED_ARRIVE)
+        memory_arrive(work->context, work->reserved.memory);
+    else if (work->kind == WORK_RESERVED_BURY &&
+             memory_touch(work->context, work->reserved.memory, 1, true))
+        memory_bury(work->reserved.memory);
     world_unlock();
 }
 
@@ -357,6 +362,8 @@ void work_run(const struct work *work, struct ticket *ticket)
     case WORK_EVENT_WAIT:
     case WORK_ARRIVE:
     case WORK_BURY:
+    case WORK_RESERVED_ARRIVE:
+    case WORK_RESERVED_BURY:
         run_bookkeeping(work, ticket);
         return;
     }
