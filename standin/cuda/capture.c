@@ -60,6 +60,21 @@ static bool submittable(enum work_kind kind)
     return kind != WORK_CALLBACK && kind != WORK_LAUNCH && kind != WORK_ARRIVE && kind != WORK_BURY;
 }
 
+// A kernel may come early behind a kernel: by its own wish where it follows it on the stream, or by
+// an event that the other one's launch records. Other work waits for the end.
+static void adapt_edges(struct node_list *frontier, const struct work *work)
+{
+    bool early = work->kind == WORK_KERNEL && work->kernel.attributes.serialization != 0;
+    const CUgraphEdgeData plain = { 0 };
+    const CUgraphEdgeData triggered = { .from_port = PORT_TRIGGERED, .type = EDGE_PROGRAMMATIC };
+    for (size_t i = 0; i < frontier->count; i++)
+        if (work->kind != WORK_KERNEL)
+            frontier->edges[i] = plain;
+    if (early && frontier->count == 1 && edge_is_plain(frontier->edges[0]) &&
+        frontier->nodes[0]->work.kind == WORK_KERNEL)
+        frontier->edges[0] = triggered;
+}
+
 CUresult capture_submit(CUstream stream, struct work *work)
 {
     struct capture *capture = stream->capture;
@@ -75,12 +90,24 @@ CUresult capture_submit(CUstream stream, struct work *work)
         return result;
     }
     CUgraphNode node;
-    result = graph_add(capture->graph, work, stream->frontier.nodes, NULL, stream->frontier.count,
-                       &node);
+    struct node_list *frontier = &stream->frontier;
+    adapt_edges(frontier, work);
+    result =
+        graph_add(capture->graph, work, frontier->nodes, frontier->edges, frontier->count, &node);
     if (result != CUDA_SUCCESS)
         return result;
-    stream->frontier.count = 0;
-    return node_list_add(&stream->frontier, node) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    const CUgraphEdgeData plain = { 0 };
+    frontier->count = 0;
+    return node_list_add(frontier, node, plain) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult capture_record_early(CUstream stream, CUevent event, unsigned char port)
+{
+    CUresult result = capture_record(stream, event);
+    for (size_t i = 0; result == CUDA_SUCCESS && i < event->frontier.count; i++)
+        event->frontier.edges[i] =
+            (CUgraphEdgeData){ .from_port = port, .type = EDGE_PROGRAMMATIC };
+    return result;
 }
 
 CUresult capture_record(CUstream stream, CUevent event)
@@ -129,7 +156,7 @@ CUresult capture_wait(CUstream stream, CUevent event)
         from->references++;
     }
     for (size_t i = 0; i < event->frontier.count; i++)
-        if (!node_list_add(&stream->frontier, event->frontier.nodes[i]))
+        if (!node_list_add(&stream->frontier, event->frontier.nodes[i], event->frontier.edges[i]))
             return CUDA_ERROR_OUT_OF_MEMORY;
     return CUDA_SUCCESS;
 }

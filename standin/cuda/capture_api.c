@@ -10,21 +10,24 @@
 
 static cuuint64_t last_id; // guarded by the world's lock
 
-static CUresult set_frontier(CUstream stream, CUgraph graph, const CUgraphNode *after, size_t count)
+// edges: NULL for plain ones.
+static CUresult add_to_frontier(CUstream stream, CUgraph graph, const CUgraphNode *after,
+                                const CUgraphEdgeData *edges, size_t count)
 {
-    stream->frontier.count = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!handles_known(HANDLE_NODE, after[i]) || after[i]->graph != graph)
+    const CUgraphEdgeData plain = { 0 };
+    for (size_t i = 0; i < count; i++)
+        if (!handles_known(HANDLE_NODE, after[i]) || after[i]->graph != graph ||
+            (edges != NULL && !edge_valid(edges[i], after[i], NULL)))
             return CUDA_ERROR_INVALID_VALUE;
-        if (!node_list_add(&stream->frontier, after[i]))
+    for (size_t i = 0; i < count; i++)
+        if (!node_list_add(&stream->frontier, after[i], edges == NULL ? plain : edges[i]))
             return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     return CUDA_SUCCESS;
 }
 
 // graph: NULL makes a new one.
-static CUresult begin(CUstream handle, CUgraph graph, const CUgraphNode *after, size_t num_after,
-                      CUstreamCaptureMode mode)
+static CUresult begin(CUstream handle, CUgraph graph, const CUgraphNode *after,
+                      const CUgraphEdgeData *edges, size_t num_after, CUstreamCaptureMode mode)
 {
     CUstream stream;
     CUresult result = stream_resolve(handle, &stream);
@@ -32,8 +35,10 @@ static CUresult begin(CUstream handle, CUgraph graph, const CUgraphNode *after, 
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (result == CUDA_SUCCESS && stream->capture != NULL)
         result = CUDA_ERROR_ILLEGAL_STATE;
+    if (result == CUDA_SUCCESS)
+        stream->frontier.count = 0;
     if (result == CUDA_SUCCESS && graph != NULL)
-        result = set_frontier(stream, graph, after, num_after);
+        result = add_to_frontier(stream, graph, after, edges, num_after);
     if (result != CUDA_SUCCESS)
         return result;
     struct capture *capture = calloc(1, sizeof(*capture));
@@ -60,7 +65,7 @@ static CUresult begin_with(const char *function, CUstream stream, CUstreamCaptur
     if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_ERROR_INVALID_VALUE;
     world_lock();
-    result = begin(stream, NULL, NULL, 0, mode);
+    result = begin(stream, NULL, NULL, NULL, 0, mode);
     world_unlock();
     return result;
 }
@@ -82,10 +87,10 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgra
     CUresult result = entry_begin_in_context(__func__);
     if (result != CUDA_SUCCESS)
         return result;
-    (void)edges; // at run time every edge means full completion
     world_lock();
-    result = handles_known(HANDLE_GRAPH, graph) ? begin(stream, graph, after, num_after, mode)
-                                                : CUDA_ERROR_INVALID_VALUE;
+    result = handles_known(HANDLE_GRAPH, graph)
+                 ? begin(stream, graph, after, edges, num_after, mode)
+                 : CUDA_ERROR_INVALID_VALUE;
     world_unlock();
     return result;
 }
@@ -168,6 +173,7 @@ struct capture_info {
     cuuint64_t id;
     CUgraph graph;
     const CUgraphNode *after;
+    const CUgraphEdgeData *edges;
     size_t num_after;
 };
 
@@ -187,6 +193,7 @@ static CUresult get_info(const char *function, CUstream handle, struct capture_i
             out_info->id = stream->capture->id;
             out_info->graph = stream->capture->graph;
             out_info->after = stream->frontier.nodes;
+            out_info->edges = stream->frontier.edges;
             out_info->num_after = stream->frontier.count;
         }
     }
@@ -203,21 +210,28 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *out_status)
     return result;
 }
 
-static void give_info(const struct capture_info *info, CUstreamCaptureStatus *out_status,
-                      cuuint64_t *out_id, CUgraph *out_graph, const CUgraphNode **out_after,
-                      size_t *out_num_after)
+// Who asks for nodes without their edges learns that some are not plain.
+static CUresult give_info(const struct capture_info *info, CUstreamCaptureStatus *out_status,
+                          cuuint64_t *out_id, CUgraph *out_graph, const CUgraphNode **out_after,
+                          const CUgraphEdgeData **out_edges, size_t *out_num_after)
 {
     *out_status = info->status;
     if (info->status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-        return;
+        return CUDA_SUCCESS;
+    for (size_t i = 0; out_after != NULL && out_edges == NULL && i < info->num_after; i++)
+        if (!edge_is_plain(info->edges[i]))
+            return CUDA_ERROR_LOSSY_QUERY;
     if (out_id != NULL)
         *out_id = info->id;
     if (out_graph != NULL)
         *out_graph = info->graph;
     if (out_after != NULL)
         *out_after = info->after;
+    if (out_edges != NULL)
+        *out_edges = info->edges;
     if (out_num_after != NULL)
         *out_num_after = info->num_after;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *out_status,
@@ -225,9 +239,9 @@ CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *out_stat
 {
     struct capture_info info;
     CUresult result = get_info(__func__, stream, &info);
-    if (result == CUDA_SUCCESS)
-        give_info(&info, out_status, out_id, NULL, NULL, NULL);
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    return give_info(&info, out_status, out_id, NULL, NULL, NULL, NULL);
 }
 
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *out_status,
@@ -236,9 +250,9 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *out_s
 {
     struct capture_info info;
     CUresult result = get_info(__func__, stream, &info);
-    if (result == CUDA_SUCCESS)
-        give_info(&info, out_status, out_id, out_graph, out_after, out_num_after);
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    return give_info(&info, out_status, out_id, out_graph, out_after, NULL, out_num_after);
 }
 
 CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *out_status,
@@ -250,15 +264,16 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *out_s
     CUresult result = get_info(__func__, stream, &info);
     if (result != CUDA_SUCCESS)
         return result;
-    if (out_edges != NULL)
-        *out_edges = NULL; // plain edges
-    give_info(&info, out_status, out_id, out_graph, out_after, out_num_after);
-    return CUDA_SUCCESS;
+    if (out_edges != NULL && out_after == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    return give_info(&info, out_status, out_id, out_graph, out_after, out_edges, out_num_after);
 }
 
-static CUresult update(CUstream handle, const CUgraphNode *after, size_t num_after, unsigned flags)
+static CUresult update(CUstream handle, const CUgraphNode *after, const CUgraphEdgeData *edges,
+                       size_t num_after, unsigned flags)
 {
     CUstream stream;
+    size_t before;
     CUresult result = stream_resolve(handle, &stream);
     if (result != CUDA_SUCCESS)
         return result;
@@ -266,19 +281,17 @@ static CUresult update(CUstream handle, const CUgraphNode *after, size_t num_aft
         return CUDA_ERROR_ILLEGAL_STATE;
     if (stream->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    for (size_t i = 0; i < num_after; i++)
-        if (!handles_known(HANDLE_NODE, after[i]) || after[i]->graph != stream->capture->graph)
-            return CUDA_ERROR_INVALID_VALUE;
+    before = stream->frontier.count;
     if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
         stream->frontier.count = 0;
-    for (size_t i = 0; i < num_after; i++)
-        if (!node_list_add(&stream->frontier, after[i]))
-            return CUDA_ERROR_OUT_OF_MEMORY;
-    return CUDA_SUCCESS;
+    result = add_to_frontier(stream, stream->capture->graph, after, edges, num_after);
+    if (result == CUDA_ERROR_INVALID_VALUE)
+        stream->frontier.count = before; // nothing was added
+    return result;
 }
 
 static CUresult update_with(const char *function, CUstream stream, const CUgraphNode *after,
-                            size_t num_after, unsigned flags)
+                            const CUgraphEdgeData *edges, size_t num_after, unsigned flags)
 {
     CUresult result = entry_begin_in_context(function);
     if (result != CUDA_SUCCESS)
@@ -286,7 +299,7 @@ static CUresult update_with(const char *function, CUstream stream, const CUgraph
     if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES)
         return CUDA_ERROR_INVALID_VALUE;
     world_lock();
-    result = update(stream, after, num_after, flags);
+    result = update(stream, after, edges, num_after, flags);
     world_unlock();
     return result;
 }
@@ -294,15 +307,14 @@ static CUresult update_with(const char *function, CUstream stream, const CUgraph
 CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *after, size_t num_after,
                                            unsigned flags)
 {
-    return update_with(__func__, stream, after, num_after, flags);
+    return update_with(__func__, stream, after, NULL, num_after, flags);
 }
 
 CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *after,
                                               const CUgraphEdgeData *edges, size_t num_after,
                                               unsigned flags)
 {
-    (void)edges; // at run time every edge means full completion
-    return update_with(__func__, stream, after, num_after, flags);
+    return update_with(__func__, stream, after, edges, num_after, flags);
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)

@@ -73,6 +73,34 @@ CUresult cuEventDestroy(CUevent event)
     return destroy(__func__, event);
 }
 
+static CUresult record_on(CUevent event, CUstream stream)
+{
+    CUresult result = stream->context->fault;
+    struct ticket *ticket = result == CUDA_SUCCESS ? event_begin_record(event) : NULL;
+    if (ticket == NULL)
+        return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
+    struct work work = { .kind = WORK_EMPTY };
+    result = stream_submit(stream, &work, ticket);
+    if (result != CUDA_SUCCESS)
+        ticket_complete(ticket); // so that nobody waits for a record that was never queued
+    ticket_drop(ticket);
+    return result;
+}
+
+CUresult event_check_early(CUevent event, CUstream stream, int flags)
+{
+    if (!handles_known(HANDLE_EVENT, event) || stream->context != event->context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    bool fits = flags == 0 && (event->flags & CU_EVENT_DISABLE_TIMING) != 0;
+    return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult event_record_early(CUevent event, CUstream stream, unsigned char port)
+{
+    return stream->capture != NULL ? capture_record_early(stream, event, port)
+                                   : record_on(event, stream);
+}
+
 static CUresult record(CUevent event, CUstream handle, unsigned flags)
 {
     CUstream stream;
@@ -90,18 +118,7 @@ static CUresult record(CUevent event, CUstream handle, unsigned flags)
     }
     if (flags == CU_EVENT_RECORD_EXTERNAL)
         return CUDA_ERROR_ILLEGAL_STATE;
-    if (stream->capture != NULL)
-        return capture_record(stream, event);
-    result = stream->context->fault;
-    struct ticket *ticket = result == CUDA_SUCCESS ? event_begin_record(event) : NULL;
-    if (ticket == NULL)
-        return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
-    struct work work = { .kind = WORK_EMPTY };
-    result = stream_submit(stream, &work, ticket);
-    if (result != CUDA_SUCCESS)
-        ticket_complete(ticket); // so that nobody waits for a record that was never queued
-    ticket_drop(ticket);
-    return result;
+    return stream->capture != NULL ? capture_record(stream, event) : record_on(event, stream);
 }
 
 static CUresult record_with(const char *function, CUevent event, CUstream stream, unsigned flags)

@@ -294,20 +294,39 @@ CUgraphNodeType graph_node_type(const struct work *work)
     }
 }
 
-bool node_list_add(struct node_list *list, CUgraphNode node)
+bool edge_is_plain(CUgraphEdgeData edge)
+{
+    return edge.from_port == 0 && edge.type == 0;
+}
+
+static bool make_room_in_list(struct node_list *list)
+{
+    if (list->count < list->capacity)
+        return true;
+    size_t capacity = list->capacity == 0 ? 4 : list->capacity * 2;
+    CUgraphNode *nodes = realloc(list->nodes, capacity * sizeof(*nodes));
+    if (nodes == NULL)
+        return false;
+    list->nodes = nodes;
+    CUgraphEdgeData *edges = realloc(list->edges, capacity * sizeof(*edges));
+    if (edges == NULL)
+        return false;
+    list->edges = edges;
+    list->capacity = capacity;
+    return true;
+}
+
+bool node_list_add(struct node_list *list, CUgraphNode node, CUgraphEdgeData edge)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (list->nodes[i] == node)
+        if (list->nodes[i] == node) {
+            list->edges[i] = edge_is_plain(edge) ? edge : list->edges[i];
             return true;
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 4 : list->capacity * 2;
-        CUgraphNode *nodes = realloc(list->nodes, capacity * sizeof(*nodes));
-        if (nodes == NULL)
-            return false;
-        list->nodes = nodes;
-        list->capacity = capacity;
-    }
-    list->nodes[list->count++] = node;
+        }
+    if (!make_room_in_list(list))
+        return false;
+    list->nodes[list->count] = node;
+    list->edges[list->count++] = edge;
     return true;
 }
 
@@ -315,7 +334,7 @@ bool node_list_copy(struct node_list *to, const struct node_list *from)
 {
     to->count = 0;
     for (size_t i = 0; i < from->count; i++)
-        if (!node_list_add(to, from->nodes[i]))
+        if (!node_list_add(to, from->nodes[i], from->edges[i]))
             return false;
     return true;
 }
@@ -323,5 +342,6 @@ bool node_list_copy(struct node_list *to, const struct node_list *from)
 void node_list_finish(struct node_list *list)
 {
     free(list->nodes);
+    free(list->edges);
     *list = (struct node_list){ 0 };
 }

@@ -15,6 +15,13 @@ struct edge {
     CUgraphEdgeData data; // type 1, programmatic: between kernels; see graph_run.c
 };
 
+enum { EDGE_PROGRAMMATIC = 1, PORT_TRIGGERED = 1, PORT_BEGUN = 2 }; // the type; its two ports
+
+bool edge_is_plain(CUgraphEdgeData edge);
+// Whether the driver knows it: plain, or programmatic from a kernel, and to one. to: NULL for a
+// node that is still to come.
+bool edge_valid(CUgraphEdgeData edge, CUgraphNode from, CUgraphNode to);
+
 // Guarded by the world's lock while a program can change it; what a launch runs is a private
 // clone that nobody changes, and is read without the lock.
 struct CUgraphNode_st {
@@ -61,13 +68,15 @@ bool graph_has_memory(CUgraph graph); // nodes that allocate or free it
 bool graph_has_cycle(CUgraph graph, bool *out_no_memory);
 CUgraphNodeType graph_node_type(const struct work *work);
 
-// A growing set of nodes in order of addition.
+// A growing set of nodes in order of addition, with the data of an edge from each.
 struct node_list {
     CUgraphNode *nodes;
+    CUgraphEdgeData *edges;
     size_t count, capacity;
 };
 
-bool node_list_add(struct node_list *list, CUgraphNode node); // false: no memory
+// A node that is there already gets a plain edge if one of the two is plain. False: no memory.
+bool node_list_add(struct node_list *list, CUgraphNode node, CUgraphEdgeData edge);
 bool node_list_copy(struct node_list *to, const struct node_list *from);
 void node_list_finish(struct node_list *list);
 

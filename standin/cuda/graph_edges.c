@@ -9,12 +9,11 @@ static bool usable(CUgraph graph, CUgraphNode node)
     return handles_known(HANDLE_NODE, node) && node->graph == graph;
 }
 
-// The edge data that the driver knows: plain, or programmatic from a kernel.
-static bool edge_valid(const CUgraphEdgeData *edge, CUgraphNode from, CUgraphNode to)
+bool edge_valid(CUgraphEdgeData edge, CUgraphNode from, CUgraphNode to)
 {
-    bool kernels = from->work.kind == WORK_KERNEL && to->work.kind == WORK_KERNEL;
-    return edge->to_port == 0 && edge->from_port <= 2 && edge->type <= 1 &&
-           (edge->type == 0 || (edge->from_port != 0 && kernels));
+    bool kernels = from->work.kind == WORK_KERNEL && (to == NULL || to->work.kind == WORK_KERNEL);
+    return edge.to_port == 0 && edge.from_port <= PORT_BEGUN && edge.type <= EDGE_PROGRAMMATIC &&
+           (edge.type == 0 || (edge.from_port != 0 && kernels));
 }
 
 static CUresult change_edges(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
@@ -26,7 +25,7 @@ static CUresult change_edges(CUgraph graph, const CUgraphNode *from, const CUgra
         return CUDA_ERROR_NOT_SUPPORTED;
     for (size_t i = 0; i < count; i++)
         if (!usable(graph, from[i]) || !usable(graph, to[i]) ||
-            (edges != NULL && !edge_valid(&edges[i], from[i], to[i])))
+            (edges != NULL && !edge_valid(edges[i], from[i], to[i])))
             return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) {
         const CUgraphEdgeData plain = { 0 };
@@ -93,7 +92,7 @@ static void list_put(struct list *list, CUgraphNode from, CUgraphNode to, CUgrap
         list->to[at] = to;
     if (list->edges != NULL)
         list->edges[at] = data;
-    else if (data.from_port != 0 || data.type != 0)
+    else if (!edge_is_plain(data))
         list->lossy = true;
 }
 

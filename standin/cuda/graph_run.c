@@ -27,8 +27,6 @@ struct run {
     size_t *successors; // storage of after
 };
 
-enum { PORT_BEGUN = 2 }; // an edge's: all blocks of the first kernel have begun
-
 // Over a programmatic edge the second kernel may begin when the first has let it, or has begun, and
 // is held only where it waits itself: a disabled one does not, nor is then held what comes behind
 // it.

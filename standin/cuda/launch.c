@@ -9,6 +9,7 @@
 #include "context.h"
 #include "cuda_abi_constants.h"
 #include "entry.h"
+#include "event.h"
 #include "handles.h"
 #include "module.h"
 #include "report.h"
@@ -294,6 +295,43 @@ static CUresult submit(CUstream stream, struct work *work, bool has_own)
     return stream_submit(stream, work, NULL);
 }
 
+// An event that the launch records, among its attributes. False: the attribute is another.
+static bool read_event(const CUlaunchAttribute *attribute, CUevent *out_event, int *out_flags,
+                       unsigned char *out_port)
+{
+    const CUlaunchAttributeValue *value = &attribute->value;
+    bool begun = attribute->id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+    if (!begun && attribute->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+        return false;
+    *out_event = begun ? value->launchCompletionEvent.event : value->programmaticEvent.event;
+    *out_flags = begun ? value->launchCompletionEvent.flags : value->programmaticEvent.flags;
+    *out_port = begun || value->programmaticEvent.triggerAtBlockStart ? PORT_BEGUN : PORT_TRIGGERED;
+    return true;
+}
+
+static CUresult take_attribute(struct work *work, CUstream stream,
+                               const CUlaunchAttribute *attribute)
+{
+    CUevent event;
+    int flags;
+    unsigned char port;
+    if (read_event(attribute, &event, &flags, &port))
+        return event_check_early(event, stream, flags);
+    return launch_set_attribute(work, attribute->id, &attribute->value);
+}
+
+static CUresult record_events(CUstream stream, const CUlaunchAttribute *attributes, unsigned num)
+{
+    CUevent event;
+    int flags;
+    unsigned char port;
+    CUresult result = CUDA_SUCCESS;
+    for (unsigned i = 0; i < num && result == CUDA_SUCCESS; i++)
+        if (read_event(&attributes[i], &event, &flags, &port))
+            result = event_record_early(event, stream, port);
+    return result;
+}
+
 static CUresult launch(const struct launch_shape *shape, CUstream handle,
                        const CUlaunchAttribute *attributes, unsigned num_attributes)
 {
@@ -302,18 +340,19 @@ static CUresult launch(const struct launch_shape *shape, CUstream handle,
     CUresult result = launch_prepare(shape, &work);
     if (result != CUDA_SUCCESS)
         return result;
+    result = stream_resolve(handle, &stream);
     for (unsigned i = 0; i < num_attributes && result == CUDA_SUCCESS; i++)
-        result = launch_set_attribute(&work, attributes[i].id, &attributes[i].value);
+        result = take_attribute(&work, stream, &attributes[i]);
     if (result == CUDA_SUCCESS)
         result = launch_check_room(&work);
-    if (result == CUDA_SUCCESS)
-        result = stream_resolve(handle, &stream);
     if (result == CUDA_SUCCESS && stream->context != context_current())
         result = CUDA_ERROR_INVALID_HANDLE; // the stream of another device than the current one
-    if (result == CUDA_SUCCESS)
-        return submit(stream, &work, has_priority(attributes, num_attributes));
-    work_finish(&work);
-    return result;
+    if (result != CUDA_SUCCESS) {
+        work_finish(&work);
+        return result;
+    }
+    result = submit(stream, &work, has_priority(attributes, num_attributes));
+    return result == CUDA_SUCCESS ? record_events(stream, attributes, num_attributes) : result;
 }
 
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
