@@ -154,6 +154,24 @@ CUresult cuModuleUnload(CUmodule module);
 CUresult cuModuleGetFunction(CUfunction *out_function, CUmodule module, const char *name);
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *out_memory, size_t *out_bytes, CUmodule module,
                               const char *name);
+CUresult cuModuleGetFunctionCount(unsigned *out_count, CUmodule module);
+CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned num_functions, CUmodule module);
+CUresult cuLibraryLoadData(CUlibrary *out_library, const void *image, CUjit_option *jit_options,
+                           void **jit_values, unsigned num_jit_options, CUlibraryOption *options,
+                           void **values, unsigned num_options);
+CUresult cuLibraryUnload(CUlibrary library);
+CUresult cuLibraryGetKernel(CUkernel *out_kernel, CUlibrary library, const char *name);
+CUresult cuLibraryGetKernelCount(unsigned *out_count, CUlibrary library);
+CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned num_kernels, CUlibrary library);
+CUresult cuLibraryGetModule(CUmodule *out_module, CUlibrary library);
+CUresult cuKernelGetFunction(CUfunction *out_function, CUkernel kernel);
+CUresult cuKernelGetLibrary(CUlibrary *out_library, CUkernel kernel);
+CUresult cuKernelGetName(const char **out_name, CUkernel kernel);
+CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *out_offset, size_t *out_bytes);
+CUresult cuKernelGetAttribute(int *out_value, CUfunction_attribute attribute, CUkernel kernel,
+                              CUdevice device);
+CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+                              CUdevice device);
 CUresult cuFuncGetAttribute(int *out_value, CUfunction_attribute attribute, CUfunction function);
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value);
 CUresult cuFuncGetModule(CUmodule *out_module, CUfunction function);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a function tells of itself: attributes, parameters, occupancy.
+#include "function.h"
+
 #include "entry.h"
 #include "handles.h"
 #include "launch.h"
@@ -17,7 +19,7 @@ static CUresult begin(const char *function, CUfunction handle)
     return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult get_attribute(CUfunction function, CUfunction_attribute attribute, int *out_value)
+CUresult function_get_attribute(CUfunction function, CUfunction_attribute attribute, int *out_value)
 {
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -27,6 +29,8 @@ static CUresult get_attribute(CUfunction function, CUfunction_attribute attribut
         *out_value = 32;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+        *out_value = function->module->target;
+        return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
         *out_value = 90;
         return CUDA_SUCCESS;
@@ -54,13 +58,15 @@ CUresult cuFuncGetAttribute(int *out_value, CUfunction_attribute attribute, CUfu
     CUresult result = begin(__func__, function);
     if (result != CUDA_SUCCESS)
         return result;
+    if (out_value == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
     world_lock();
-    result = get_attribute(function, attribute, out_value);
+    result = function_get_attribute(function, attribute, out_value);
     world_unlock();
     return result;
 }
 
-static CUresult set_attribute(CUfunction function, CUfunction_attribute attribute, int value)
+CUresult function_set_attribute(CUfunction function, CUfunction_attribute attribute, int value)
 {
     if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
         if (value < 0 || value > MAX_SHARED_OPT_IN)
@@ -87,7 +93,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
     if (result != CUDA_SUCCESS)
         return result;
     world_lock();
-    result = set_attribute(function, attribute, value);
+    result = function_set_attribute(function, attribute, value);
     world_unlock();
     return result;
 }
@@ -95,31 +101,42 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
 CUresult cuFuncGetModule(CUmodule *out_module, CUfunction function)
 {
     CUresult result = begin(__func__, function);
-    if (result == CUDA_SUCCESS)
-        *out_module = function->module;
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out_module == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out_module = function->module;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuFuncGetName(const char **out_name, CUfunction function)
 {
     CUresult result = begin(__func__, function);
-    if (result == CUDA_SUCCESS)
-        *out_name = function->name;
-    return result;
-}
-
-CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *out_offset,
-                            size_t *out_bytes)
-{
-    CUresult result = begin(__func__, function);
     if (result != CUDA_SUCCESS)
         return result;
+    if (out_name == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out_name = function->name;
+    return CUDA_SUCCESS;
+}
+
+CUresult function_get_parameter(CUfunction function, size_t index, size_t *out_offset,
+                                size_t *out_bytes)
+{
     if (index >= function->num_parameters || out_offset == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     *out_offset = function->parameters[index].offset;
     if (out_bytes != NULL)
         *out_bytes = function->parameters[index].bytes;
     return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *out_offset,
+                            size_t *out_bytes)
+{
+    CUresult result = begin(__func__, function);
+    return result == CUDA_SUCCESS ? function_get_parameter(function, index, out_offset, out_bytes)
+                                  : result;
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out_blocks, CUfunction function,

@@ -99,7 +99,7 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *out_node, CUgraph graph, const CUg
     CUresult result = entry_begin_in_context(__func__);
     if (result != CUDA_SUCCESS)
         return result;
-    if (params == NULL || params->func == NULL) // kernels by library handle are not offered
+    if (params == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     const struct launch_shape shape = node_shape_v2(params);
     return add_kernel(out_node, graph, after, num_after, &shape);

@@ -26,7 +26,8 @@ struct launch_shape node_shape_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 struct launch_shape node_shape_v2(const CUDA_KERNEL_NODE_PARAMS *params)
 {
     return (struct launch_shape){
-        .function = params->func,
+        .function = params->func != NULL ? params->func : (CUfunction)(void *)params->kern,
+        .context = params->func != NULL ? NULL : params->ctx,
         .grid = { params->gridDimX, params->gridDimY, params->gridDimZ },
         .block = { params->blockDimX, params->blockDimY, params->blockDimZ },
         .shared_bytes = params->sharedMemBytes,

@@ -16,6 +16,8 @@ enum handle_kind {
     HANDLE_NODE,
     HANDLE_EXEC,
     HANDLE_POOL,
+    HANDLE_LIBRARY,
+    HANDLE_KERNEL,
     NUM_HANDLE_KINDS,
 };
 

@@ -10,7 +10,7 @@
 #include "cuda_abi_constants.h"
 #include "entry.h"
 #include "event.h"
-#include "handles.h"
+#include "library.h"
 #include "module.h"
 #include "report.h"
 #include "settings.h"
@@ -53,7 +53,7 @@ CUresult launch_check_room(const struct work *work)
     return blocks > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
-static CUresult check_shape(const struct launch_shape *shape)
+static CUresult check_shape(const struct launch_shape *shape, CUfunction function)
 {
     const unsigned *grid = shape->grid, *block = shape->block;
     const unsigned largest_grid[3] = { 2147483647u, 65535, 65535 };
@@ -63,7 +63,7 @@ static CUresult check_shape(const struct launch_shape *shape)
             return CUDA_ERROR_INVALID_VALUE;
     if (block[0] * block[1] * block[2] > MAX_BLOCK_THREADS)
         return CUDA_ERROR_INVALID_VALUE;
-    if (shape->shared_bytes > (unsigned)launch_shared_limit(shape->function))
+    if (shape->shared_bytes > (unsigned)launch_shared_limit(function))
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
@@ -146,15 +146,20 @@ static CUresult copy_arguments(const struct launch_shape *shape, struct kernel_c
 
 CUresult launch_prepare(const struct launch_shape *shape, struct work *out_work)
 {
-    if (!handles_known(HANDLE_FUNCTION, shape->function))
-        return CUDA_ERROR_INVALID_HANDLE;
-    CUresult result = check_shape(shape);
+    CUfunction function;
+    CUkernel kernel;
+    CUresult result = library_resolve(shape->function,
+                                      shape->context != NULL ? shape->context : context_current(),
+                                      &function, &kernel);
+    if (result == CUDA_SUCCESS)
+        result = check_shape(shape, function);
     if (result != CUDA_SUCCESS)
         return result;
-    struct work work = { .kind = WORK_KERNEL, .context = shape->function->module->context };
-    work.kernel.function = shape->function;
+    struct work work = { .kind = WORK_KERNEL, .context = function->module->context };
+    work.kernel.function = function;
+    work.kernel.kernel = kernel;
     // aligned_alloc-like guarantees for vector types come from malloc's own alignment
-    work.kernel.arguments = launch_new_arguments(shape->function);
+    work.kernel.arguments = launch_new_arguments(function);
     if (work.kernel.arguments == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = copy_arguments(shape, &work.kernel);
@@ -167,7 +172,7 @@ CUresult launch_prepare(const struct launch_shape *shape, struct work *out_work)
     memcpy(work.kernel.grid, shape->grid, sizeof(work.kernel.grid));
     memcpy(work.kernel.block, shape->block, sizeof(work.kernel.block));
     work.kernel.shared_bytes = shape->shared_bytes;
-    module_hold(shape->function->module);
+    module_hold(function->module);
     *out_work = work;
     return CUDA_SUCCESS;
 }

@@ -8,12 +8,13 @@
 enum { MAX_BLOCK_THREADS = 1024, MAX_SHARED_DEFAULT = 49152, MAX_SHARED_OPT_IN = 232448 };
 
 struct launch_shape {
-    CUfunction function;
+    CUfunction function; // or a kernel of a library
+    CUcontext context;   // where such a kernel runs; NULL: the current one
     unsigned grid[3], block[3], shared_bytes;
     void **params, **extra; // as in cuLaunchKernel: one of the two
 };
 
-// Both expect the world's lock.
+// Both expect the world's lock, which the first may let go of in between.
 CUresult launch_prepare(const struct launch_shape *shape, struct work *out_work);
 int launch_shared_limit(CUfunction function);
 

@@ -144,7 +144,16 @@ static void unpublish(CUmodule module)
         handles_remove(&module->functions[i]);
 }
 
-static CUresult load(CUmodule *out_module, const char *image, const char **out_error)
+// The digits behind .target sm_; 0: none.
+static int read_target(const char *image)
+{
+    const char *target = strstr(image, ".target");
+    const char *name = target == NULL ? NULL : strstr(target, "sm_");
+    return name == NULL ? 0 : (int)strtol(name + strlen("sm_"), NULL, 10);
+}
+
+CUresult module_load(CUcontext context, const char *image, CUmodule *out_module,
+                     const char **out_error)
 {
     *out_error = "no image";
     if (out_module == NULL || image == NULL)
@@ -159,7 +168,8 @@ static CUresult load(CUmodule *out_module, const char *image, const char **out_e
     if (module == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     module->references = 1;
-    module->context = context_current();
+    module->context = context;
+    module->target = read_target(image);
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     if (island_read_calls(module, image))
         result = read_entries(module, image, out_error);
@@ -182,7 +192,9 @@ CUresult cuModuleLoadData(CUmodule *out_module, const void *image)
 {
     const char *error;
     CUresult result = entry_begin_in_context(__func__);
-    return result != CUDA_SUCCESS ? result : load(out_module, image, &error);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return module_load(context_current(), image, out_module, &error);
 }
 
 // Writes the reason of a failure where the caller asked for the log.
@@ -208,9 +220,16 @@ CUresult cuModuleLoadDataEx(CUmodule *out_module, const void *image, unsigned nu
     if (result != CUDA_SUCCESS)
         return result;
     const char *error = NULL;
-    result = load(out_module, image, &error);
+    result = module_load(context_current(), image, out_module, &error);
     write_log(num_options, options, values, result == CUDA_SUCCESS ? NULL : error);
     return result;
+}
+
+void module_unload(CUmodule module)
+{
+    unpublish(module);
+    module->unloaded = true;
+    module_drop(module);
 }
 
 // Waits for the context's work first, as the driver does.
@@ -227,22 +246,24 @@ CUresult cuModuleUnload(CUmodule module)
     }
     result = capture_refuse_unsafe();
     if (result == CUDA_SUCCESS) {
-        unpublish(module);
         stream_wait_all(module->context);
-        module->unloaded = true;
-        module_drop(module);
+        module_unload(module);
         result = sticky;
     }
     world_unlock();
     return result;
 }
 
-static CUfunction find_function(CUmodule module, const char *name)
+bool module_can_run(CUfunction function)
+{
+    return function->body != NULL || function->code != NULL ||
+           (island_is(function) && island_has_bodies(function->module));
+}
+
+CUfunction module_find(CUmodule module, const char *name)
 {
     for (size_t i = 0; i < module->num_functions; i++)
-        if (strcmp(module->functions[i].name, name) == 0 &&
-            (module->functions[i].body != NULL || module->functions[i].code != NULL ||
-             (island_is(&module->functions[i]) && island_has_bodies(module))))
+        if (strcmp(module->functions[i].name, name) == 0 && module_can_run(&module->functions[i]))
             return &module->functions[i];
     return NULL;
 }
@@ -258,7 +279,7 @@ CUresult cuModuleGetFunction(CUfunction *out_function, CUmodule module, const ch
     if (!handles_known(HANDLE_MODULE, module)) {
         result = CUDA_ERROR_INVALID_HANDLE;
     } else {
-        CUfunction function = find_function(module, name);
+        CUfunction function = module_find(module, name);
         if (function != NULL)
             *out_function = function;
         result = function == NULL ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
@@ -274,4 +295,50 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *out_memory, size_t *out_bytes, CUmodu
     CUresult result = entry_begin_in_context(__func__);
     (void)out_memory, (void)out_bytes, (void)module, (void)name;
     return result != CUDA_SUCCESS ? result : CUDA_ERROR_NOT_FOUND;
+}
+
+// Lists up to `room` functions that can run, and counts all of them.
+static unsigned list(CUmodule module, CUfunction *functions, unsigned room)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < module->num_functions; i++) {
+        if (!module_can_run(&module->functions[i]))
+            continue;
+        if (count < room)
+            functions[count] = &module->functions[i];
+        count++;
+    }
+    return count;
+}
+
+CUresult cuModuleGetFunctionCount(unsigned *out_count, CUmodule module)
+{
+    CUresult result = entry_begin(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out_count == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    world_lock();
+    if (handles_known(HANDLE_MODULE, module))
+        *out_count = list(module, NULL, 0);
+    else
+        result = CUDA_ERROR_INVALID_HANDLE;
+    world_unlock();
+    return result;
+}
+
+CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned num_functions, CUmodule module)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (functions == NULL || num_functions == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    world_lock();
+    if (handles_known(HANDLE_MODULE, module))
+        list(module, functions, num_functions);
+    else
+        result = CUDA_ERROR_INVALID_HANDLE;
+    world_unlock();
+    return result;
 }

@@ -37,6 +37,7 @@ struct CUmod_st {
     CUcontext context;
     struct CUfunc_st *functions;
     size_t num_functions;
+    int target;                         // the architecture of its text: 90 for sm_90
     struct island_callee *island_calls; // by the number that an island calls them by: island.h
     size_t num_island_calls;
 };
@@ -44,7 +45,14 @@ struct CUmod_st {
 // What stands for a kernel of that name in the program, or NULL.
 standin_kernel module_find_body(const char *name);
 
-// Both expect the world's lock.
+// Without the lock. A failure may have a reason, in words.
+CUresult module_load(CUcontext context, const char *image, CUmodule *out_module,
+                     const char **out_error);
+
+// These expect the world's lock.
+void module_unload(CUmodule module);                       // its context is idle
+CUfunction module_find(CUmodule module, const char *name); // NULL: none that can run
+bool module_can_run(CUfunction function);
 void module_hold(CUmodule module);
 void module_drop(CUmodule module);
 

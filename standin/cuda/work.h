@@ -55,6 +55,7 @@ struct kernel_attributes {
 
 struct kernel_call {
     CUfunction function;
+    CUkernel kernel; // by which the program named it, if a library has it; or NULL
     unsigned grid[3], block[3], shared_bytes;
     unsigned char *arguments; // own copy, laid out as the function says; see launch.h
     bool is_packed;           // they came as one buffer, of so many bytes
