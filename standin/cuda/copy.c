@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry points that copy and fill memory, at once or in a stream.
+// Entry points that copy memory, at once or in a stream.
 //
 // Copies with host memory on a stream are as on an H200 with driver 580: those between two host
 // memories, and those to pageable memory, wait on the host; pageable memory is read when the copy
@@ -324,66 +324,4 @@ void copy_to_3d(const struct copy *copy, CUDA_MEMCPY3D *out_copy)
         .Height = copy->height,
         .Depth = copy->depth,
     };
-}
-
-CUresult fill_from_node(const CUDA_MEMSET_NODE_PARAMS *fill, struct work *out_work)
-{
-    if (fill == NULL || fill->width == 0 || fill->height == 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    struct work work = { .kind = WORK_FILL };
-    work.fill = (struct fill){ .to = address(fill->dst),
-                               .pitch = fill->pitch,
-                               .width = fill->width,
-                               .height = fill->height,
-                               .value = fill->value,
-                               .element_bytes = fill->elementSize };
-    *out_work = work;
-    return CUDA_SUCCESS;
-}
-
-static CUresult queue_fill(const char *function, CUdeviceptr to, unsigned value,
-                           unsigned element_bytes, size_t count, bool wait, CUstream stream)
-{
-    CUresult result = entry_begin_in_context(function);
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (to % element_bytes != 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    struct work work = { .kind = WORK_FILL };
-    work.fill = (struct fill){ .to = address(to),
-                               .width = count,
-                               .height = 1,
-                               .value = value,
-                               .element_bytes = element_bytes };
-    return wait ? stream_queue_and_wait(stream, &work) : stream_queue(stream, &work);
-}
-
-CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
-{
-    return queue_fill(__func__, to, value, 1, count, true, NULL);
-}
-
-CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count)
-{
-    return queue_fill(__func__, to, value, 2, count, true, NULL);
-}
-
-CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t count)
-{
-    return queue_fill(__func__, to, value, 4, count, true, NULL);
-}
-
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
-{
-    return queue_fill(__func__, to, value, 1, count, false, stream);
-}
-
-CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream)
-{
-    return queue_fill(__func__, to, value, 2, count, false, stream);
-}
-
-CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream)
-{
-    return queue_fill(__func__, to, value, 4, count, false, stream);
 }

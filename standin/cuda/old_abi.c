@@ -106,6 +106,27 @@ CUresult cuMemsetD32(CUdeviceptr_v1 to, unsigned value, unsigned count)
     return refuse(__func__);
 }
 
+CUresult cuMemsetD2D8(CUdeviceptr_v1 to, unsigned pitch, unsigned char value, unsigned width,
+                      unsigned height)
+{
+    (void)to, (void)pitch, (void)value, (void)width, (void)height;
+    return refuse(__func__);
+}
+
+CUresult cuMemsetD2D16(CUdeviceptr_v1 to, unsigned pitch, unsigned short value, unsigned width,
+                       unsigned height)
+{
+    (void)to, (void)pitch, (void)value, (void)width, (void)height;
+    return refuse(__func__);
+}
+
+CUresult cuMemsetD2D32(CUdeviceptr_v1 to, unsigned pitch, unsigned value, unsigned width,
+                       unsigned height)
+{
+    (void)to, (void)pitch, (void)value, (void)width, (void)height;
+    return refuse(__func__);
+}
+
 CUresult cuModuleGetGlobal(CUdeviceptr_v1 *out_memory, unsigned *out_bytes, CUmodule module,
                            const char *name)
 {

@@ -27,6 +27,12 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned byte
 CUresult cuMemsetD8(CUdeviceptr_v1 to, unsigned char value, unsigned count);
 CUresult cuMemsetD16(CUdeviceptr_v1 to, unsigned short value, unsigned count);
 CUresult cuMemsetD32(CUdeviceptr_v1 to, unsigned value, unsigned count);
+CUresult cuMemsetD2D8(CUdeviceptr_v1 to, unsigned pitch, unsigned char value, unsigned width,
+                      unsigned height);
+CUresult cuMemsetD2D16(CUdeviceptr_v1 to, unsigned pitch, unsigned short value, unsigned width,
+                       unsigned height);
+CUresult cuMemsetD2D32(CUdeviceptr_v1 to, unsigned pitch, unsigned value, unsigned width,
+                       unsigned height);
 CUresult cuModuleGetGlobal(CUdeviceptr_v1 *out_memory, unsigned *out_bytes, CUmodule module,
                            const char *name);
 

@@ -137,6 +137,50 @@ static void fills_and_host_functions_tell_all(void **state)
     free_memory(memory);
 }
 
+static void captured_fills_keep_to_their_rows(void **state)
+{
+    (void)state;
+    unsigned char *memory = (unsigned char *)make_memory(24);
+    CUstream stream = make_stream();
+    CUgraph graph;
+    CUgraphNode nodes[3];
+    CUDA_MEMSET_NODE_PARAMS told;
+    size_t count = 3;
+    must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    must(cuMemsetD2D8Async(device(memory), 8, 0x11, 3, 4, stream));
+    must(cuMemsetD2D16Async(device(memory + 32), 8, 0x2233, 2, 4, stream));
+    must(cuMemsetD2D32Async(device(memory + 64), 8, 0x44556677, 1, 4, stream));
+    must(cuStreamEndCapture(stream, &graph));
+    must(cuGraphGetNodes(graph, nodes, &count));
+    assert_int_equal(count, 3);
+    must(cuGraphMemsetNodeGetParams(nodes[1], &told));
+    assert_int_equal(told.dst, device(memory + 32));
+    assert_int_equal(told.pitch, 8);
+    assert_int_equal(told.elementSize, 2);
+    assert_int_equal(told.width, 2);
+    assert_int_equal(told.height, 4);
+    run_graph(graph);
+    for (int row = 0; row < 4; row++) {
+        const unsigned char *at = memory + 8 * row;
+        assert_int_equal(at[2], 0x11);
+        assert_int_equal(at[3], 0);
+        assert_int_equal(at[32 + 2], 0x33);
+        assert_int_equal(at[32 + 4], 0);
+        assert_int_equal(at[64 + 3], 0x44);
+        assert_int_equal(at[64 + 4], 0);
+    }
+    must(cuMemsetD2D32_v2(device(memory), 8, 0, 2, 12));
+    must(cuMemsetD2D8_v2(device(memory), 4, 1, 5, 1)); // one row has no pitch
+    assert_int_equal(memory[4], 1);
+    must_be(cuMemsetD2D8_v2(device(memory), 4, 1, 5, 2), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuMemsetD2D16_v2(device(memory), 7, 1, 2, 2), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuMemsetD2D16_v2(device(memory + 1), 8, 1, 2, 2), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuMemsetD2D32_v2(device(memory), 48, 1, 2, 3), CUDA_ERROR_INVALID_VALUE); // too far
+    must(cuGraphDestroy(graph));
+    must(cuStreamDestroy_v2(stream));
+    free_memory(memory);
+}
+
 static void event_nodes_tell_their_events(void **state)
 {
     (void)state;
@@ -204,6 +248,7 @@ int main(void)
         cmocka_unit_test(copies_tell_their_rows_and_slices),
         cmocka_unit_test(copies_tell_the_kinds_of_memory),
         cmocka_unit_test(fills_and_host_functions_tell_all),
+        cmocka_unit_test(captured_fills_keep_to_their_rows),
         cmocka_unit_test(event_nodes_tell_their_events),
         cmocka_unit_test(captured_values_are_told_as_operations),
     };
