@@ -29,6 +29,9 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUDA_HOST_NODE_PARAMS)                                                                       \
     X(CUDA_GRAPH_INSTANTIATE_PARAMS)                                                               \
     X(CUDA_CONDITIONAL_NODE_PARAMS)                                                                \
+    X(CUDA_MEMCPY_NODE_PARAMS)                                                                     \
+    X(CUDA_MEMSET_NODE_PARAMS_v2)                                                                  \
+    X(CUDA_MEM_FREE_NODE_PARAMS)                                                                   \
     X(CUgraphNodeParams)                                                                           \
     X(CUgraphEdgeData)                                                                             \
     X(CUgraphExecUpdateResultInfo)                                                                 \
@@ -87,6 +90,19 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUDA_CONDITIONAL_NODE_PARAMS, size)                                                          \
     X(CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out)                                                   \
     X(CUDA_CONDITIONAL_NODE_PARAMS, ctx)                                                           \
+    X(CUDA_MEMCPY_NODE_PARAMS, copyCtx)                                                            \
+    X(CUDA_MEMCPY_NODE_PARAMS, copyParams)                                                         \
+    X(CUDA_MEMSET_NODE_PARAMS_v2, ctx)                                                             \
+    X(CUgraphNodeParams, kernel)                                                                   \
+    X(CUgraphNodeParams, memcpy)                                                                   \
+    X(CUgraphNodeParams, memset)                                                                   \
+    X(CUgraphNodeParams, host)                                                                     \
+    X(CUgraphNodeParams, graph.graph)                                                              \
+    X(CUgraphNodeParams, eventWait.event)                                                          \
+    X(CUgraphNodeParams, eventRecord.event)                                                        \
+    X(CUgraphNodeParams, alloc)                                                                    \
+    X(CUgraphNodeParams, free)                                                                     \
+    X(CUgraphNodeParams, memOp)                                                                    \
     X(CUgraphNodeParams, conditional)                                                              \
     X(CUDA_BATCH_MEM_OP_NODE_PARAMS, count)                                                        \
     X(CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray)                                                   \

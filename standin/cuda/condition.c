@@ -85,6 +85,11 @@ unsigned condition_body(const struct condition *condition, CUcontext context)
     return context->fault != CUDA_SUCCESS ? UINT_MAX : condition->value == 0;
 }
 
+uint64_t condition_handle(const struct condition *condition)
+{
+    return condition->handle;
+}
+
 bool condition_set(uint64_t handle, unsigned value)
 {
     world_lock();

@@ -19,6 +19,8 @@ void conditions_begin(CUgraph plan);
 // fault of the context, in which no body runs: UINT_MAX.
 unsigned condition_body(const struct condition *condition, CUcontext context);
 
+uint64_t condition_handle(const struct condition *condition); // the program has it
+
 // What a kernel's cudaGraphSetConditional does, without the lock. False: there is no such handle.
 bool condition_set(uint64_t handle, unsigned value);
 

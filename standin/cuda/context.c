@@ -11,7 +11,7 @@
 #include "stream.h"
 #include "world.h"
 
-enum { MAX_STACK = 64, STANDIN_DRIVER_VERSION = 13000 };
+enum { MAX_STACK = 64 };
 
 static struct CUctx_st primaries[MAX_DEVICES];
 static struct CUctx_st *created; // list through next; records are never freed
@@ -265,7 +265,7 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned *out_version)
     CUdevice ignored;
     result = get_device(&ignored, context == NULL ? context_current() : context);
     if (result == CUDA_SUCCESS)
-        *out_version = STANDIN_DRIVER_VERSION;
+        *out_version = (unsigned)setting(SETTING_VERSION);
     return result;
 }
 

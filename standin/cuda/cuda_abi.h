@@ -277,6 +277,7 @@ CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *after, size
 CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *after,
                                          CUgraphEdgeData *edges, size_t *num_after);
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *out_type);
+CUresult cuGraphNodeGetParams(CUgraphNode node, CUgraphNodeParams *out_params);
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *out_params);
 CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *out_params);
 CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *out_params);

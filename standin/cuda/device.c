@@ -8,8 +8,6 @@
 #include "pool.h"
 #include "settings.h"
 
-enum { STANDIN_DRIVER_VERSION = 13000 };
-
 CUresult cuInit(unsigned flags)
 {
     CUresult result = entry_begin(__func__);
@@ -30,7 +28,7 @@ CUresult cuDriverGetVersion(int *out_version)
         return result;
     if (out_version == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    *out_version = STANDIN_DRIVER_VERSION;
+    *out_version = (int)setting(SETTING_VERSION);
     return CUDA_SUCCESS;
 }
 

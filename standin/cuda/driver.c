@@ -20,7 +20,7 @@ void must_be_at(CUresult result, CUresult expected, const char *call, const char
 static const char *const settings[] = {
     "BRAID_STANDIN_FAIL",          "BRAID_STANDIN_ASYNC", "BRAID_STANDIN_MEMORY",
     "BRAID_STANDIN_DEVICES",       "BRAID_STANDIN_SEED",  "BRAID_STANDIN_SLOW_US",
-    "BRAID_STANDIN_GRAPH_THREADS", "BRAID_STANDIN_PEERS",
+    "BRAID_STANDIN_GRAPH_THREADS", "BRAID_STANDIN_PEERS", "BRAID_STANDIN_VERSION",
 };
 
 static void forget_settings(void)

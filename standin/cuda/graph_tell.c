@@ -2,11 +2,15 @@
 // Entry points that tell what a node of a graph does.
 #include <string.h>
 
+#include "condition.h"
 #include "copy.h"
 #include "entry.h"
 #include "graph.h"
+#include "graph_memory.h"
 #include "handles.h"
 #include "launch.h"
+#include "report.h"
+#include "settings.h"
 
 static bool is(CUgraphNode node, enum work_kind kind)
 {
@@ -221,4 +225,90 @@ CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *out_event)
 CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *out_event)
 {
     return get_event(__func__, node, WORK_EVENT_WAIT, out_event);
+}
+
+enum { FIRST_WITH_PARAMS = 13020 };
+
+static void get_fill_with_context(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS_v2 *out_params)
+{
+    CUDA_MEMSET_NODE_PARAMS params;
+    get_fill(node, &params);
+    memcpy(out_params, &params, sizeof(params)); // the first members are the same
+    out_params->ctx = node->work.context;
+}
+
+static void get_conditional(CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *out_params)
+{
+    struct work *work = &node->work;
+    *out_params = (CUDA_CONDITIONAL_NODE_PARAMS){
+        .handle = condition_handle(work->conditional.condition),
+        .type = work->conditional.is_loop ? CU_GRAPH_COND_TYPE_WHILE : CU_GRAPH_COND_TYPE_IF,
+        .size = work->conditional.num_bodies,
+        .phGraph_out = work->conditional.bodies,
+        .ctx = work->context,
+    };
+}
+
+// Expects the world's lock. The node is known.
+static void get_params(CUgraphNode node, CUgraphNodeParams *out_params)
+{
+    const struct work *work = &node->work;
+    *out_params = (CUgraphNodeParams){ .type = graph_node_type(work) };
+    switch (out_params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        get_kernel(node, &out_params->kernel);
+        return;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        out_params->memcpy.copyCtx = work->context;
+        get_copy(node, &out_params->memcpy.copyParams);
+        return;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        get_fill_with_context(node, &out_params->memset);
+        return;
+    case CU_GRAPH_NODE_TYPE_HOST:
+        get_host(node, &out_params->host);
+        return;
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        out_params->graph.graph = work->child;
+        return;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        out_params->eventWait.event = work->event;
+        return;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        out_params->eventRecord.event = work->event;
+        return;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+        graph_memory_tell(node, &out_params->alloc);
+        return;
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        out_params->free.dptr = (CUdeviceptr)(uintptr_t)work->reserved.memory;
+        return;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        get_batch(node, &out_params->memOp);
+        return;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        get_conditional(node, &out_params->conditional);
+        return;
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+        return;
+    }
+}
+
+// Drivers have it from 13.2 on.
+CUresult cuGraphNodeGetParams(CUgraphNode node, CUgraphNodeParams *out_params)
+{
+    CUresult result = entry_begin(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (setting(SETTING_VERSION) < FIRST_WITH_PARAMS) {
+        complain("%s called, which this version of the driver lacks", __func__);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    world_lock();
+    if (out_params != NULL && handles_known(HANDLE_NODE, node))
+        get_params(node, out_params);
+    else
+        result = CUDA_ERROR_INVALID_VALUE;
+    world_unlock();
+    return result;
 }

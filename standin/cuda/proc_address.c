@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "entry.h"
+#include "settings.h"
 
 // Entry points whose shape changed: the exported name for each version of CUDA that changed it.
 // Names not listed have one shape since before CUDA 11, under name_v2 if exported, else the name.
@@ -45,6 +46,7 @@ static const struct {
     { "cuGraphNodeGetDependencies", "cuGraphNodeGetDependencies", 10000 },
     { "cuGraphNodeGetDependentNodes", "cuGraphNodeGetDependentNodes_v2", 12030 },
     { "cuGraphNodeGetDependentNodes", "cuGraphNodeGetDependentNodes", 10000 },
+    { "cuGraphNodeGetParams", "cuGraphNodeGetParams", 13020 },
     { "cuGraphRemoveDependencies", "cuGraphRemoveDependencies_v2", 12030 },
     { "cuGraphRemoveDependencies", "cuGraphRemoveDependencies", 10000 },
     { "cuStreamBeginCapture", "cuStreamBeginCapture_v2", 10010 },
@@ -64,7 +66,7 @@ static void exported_name(const char *symbol, int version, char *name, size_t by
         if (strcmp(changed[i].name, symbol) != 0)
             continue;
         listed = true;
-        if (version >= changed[i].since) {
+        if (version >= changed[i].since && setting(SETTING_VERSION) >= (uint64_t)changed[i].since) {
             snprintf(name, bytes, "%s", changed[i].exported);
             return;
         }

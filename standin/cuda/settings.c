@@ -27,6 +27,7 @@ static const struct {
     [SETTING_CLOCK_NS] = { "BRAID_STANDIN_CLOCK_NS", 0, 0, 1000000000 },
     [SETTING_PEERS] = { "BRAID_STANDIN_PEERS", 1, 0, 1 },
     [SETTING_PTX] = { "BRAID_STANDIN_PTX", 0, 0, 2 },
+    [SETTING_VERSION] = { "BRAID_STANDIN_VERSION", 13000, 11040, 13050 },
 };
 
 static _Atomic uint64_t values[NUM_SETTINGS];

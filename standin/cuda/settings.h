@@ -15,6 +15,7 @@ enum setting {
     SETTING_CLOCK_NS,        // a step of the clock of events; 0: it is the host's
     SETTING_PEERS,           // whether devices can be given access to each other's memory
     SETTING_PTX,             // whether entries without a host function run as PTX
+    SETTING_VERSION,         // the driver's
     NUM_SETTINGS,
 };
 
