@@ -127,6 +127,13 @@ CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, 
     return result;
 }
 
+// The driver does it for these alone.
+static bool can_be_disabled(CUgraphNode node)
+{
+    enum work_kind kind = node->work.kind;
+    return kind == WORK_KERNEL || kind == WORK_COPY || kind == WORK_FILL;
+}
+
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enabled)
 {
     CUresult result = entry_begin(__func__);
@@ -135,8 +142,8 @@ CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enab
     world_lock();
     CUgraphNode own = graph_exec_writable(exec, node, &result);
     if (own != NULL) {
-        own->enabled = enabled != 0;
-        result = CUDA_SUCCESS;
+        result = can_be_disabled(own) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        own->enabled = result == CUDA_SUCCESS ? enabled != 0 : own->enabled;
     }
     world_unlock();
     return result;

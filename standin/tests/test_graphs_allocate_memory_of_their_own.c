@@ -281,6 +281,8 @@ static void such_graphs_are_neither_copied_nor_taken_apart(void **state)
     must_be(cuGraphDestroyNode(filled), CUDA_ERROR_NOT_SUPPORTED);
     must_be(cuGraphRemoveDependencies(graph, &nodes[0], &nodes[1], 1), CUDA_ERROR_NOT_SUPPORTED);
     exec = instantiate(graph, 0);
+    must_be(cuGraphNodeSetEnabled(exec, nodes[0], 0), CUDA_ERROR_INVALID_VALUE);
+    must(cuGraphNodeSetEnabled(exec, nodes[1], 0));
     must_be(cuGraphInstantiateWithFlags(&second, graph, 0), CUDA_ERROR_NOT_SUPPORTED);
     must(cuGraphExecDestroy(exec));
     exec = instantiate(graph, 0); // one after the other is fine
