@@ -143,6 +143,25 @@ static void other_work_waits_for_the_end(void **state)
     close_scene(&scene);
 }
 
+static void a_wait_for_the_end_outweighs_an_early_one(void **state)
+{
+    (void)state;
+    struct scene scene = open_scene();
+    CUgraph graph;
+    begin(scene.a);
+    must(launch_with(&scene, scene.a, records(scene.early, false)));
+    must(cuEventRecord(scene.join, scene.a));
+    must(cuStreamWaitEvent(scene.b, scene.early, 0));
+    must(cuStreamWaitEvent(scene.b, scene.join, 0));
+    launch_add_one(&scene.words, scene.word, scene.b);
+    must(cuEventRecord(scene.join, scene.b));
+    must(cuStreamWaitEvent(scene.a, scene.join, 0));
+    must(cuStreamEndCapture(scene.a, &graph));
+    assert_int_equal(edge_to(graph, 1).type, 0);
+    must(cuGraphDestroy(graph));
+    close_scene(&scene);
+}
+
 static void outside_a_capture_the_event_comes_with_the_kernel(void **state)
 {
     (void)state;
@@ -223,6 +242,7 @@ int main(void)
         cmocka_unit_test(a_kernel_may_follow_early_on_its_stream),
         cmocka_unit_test(an_event_of_a_launch_leads_to_an_early_kernel),
         cmocka_unit_test(other_work_waits_for_the_end),
+        cmocka_unit_test(a_wait_for_the_end_outweighs_an_early_one),
         cmocka_unit_test(outside_a_capture_the_event_comes_with_the_kernel),
         cmocka_unit_test(a_program_can_say_the_kinds_itself),
     };

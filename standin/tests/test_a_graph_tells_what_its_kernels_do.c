@@ -257,6 +257,58 @@ static void a_child_can_be_read_and_changed_in_place(void **state)
     close_mixing(&mixing);
 }
 
+static void a_clone_has_children_of_its_own(void **state)
+{
+    (void)state;
+    struct mixing mixing = open_mixing();
+    CUgraph graph, clone, child = NULL, other = NULL;
+    CUgraphNode node, inner;
+    size_t count = 1;
+    add_mix(&mixing);
+    must(cuGraphCreate(&graph, 0));
+    must(cuGraphAddChildGraphNode(&node, graph, NULL, 0, mixing.graph));
+    must(cuGraphChildGraphNodeGetGraph(node, &child));
+    must(cuGraphClone(&clone, graph));
+    must(cuGraphGetNodes(clone, &node, &count));
+    must(cuGraphChildGraphNodeGetGraph(node, &other));
+    assert_true(other != child);
+    must(cuGraphGetNodes(other, &inner, &count));
+    assert_int_equal(count, 1);
+    must_be(cuGraphDestroy(other), CUDA_ERROR_INVALID_VALUE);
+    must(cuGraphDestroy(clone));
+    must(cuGraphDestroy(graph));
+    close_mixing(&mixing);
+}
+
+static int seen_priority;
+
+static void see_priority(const char *kernel, int priority)
+{
+    (void)kernel;
+    seen_priority = priority;
+}
+
+static void an_executable_graph_keeps_attributes_with_new_parameters(void **state)
+{
+    (void)state;
+    struct mixing mixing = open_mixing();
+    CUgraphNode node = add_mix(&mixing);
+    CUgraphExec exec;
+    CUDA_KERNEL_NODE_PARAMS told;
+    set_attribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, (CUlaunchAttributeValue){ .priority = -3 });
+    must(cuGraphInstantiateWithFlags(&exec, mixing.graph,
+                                     CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY));
+    must(cuGraphKernelNodeGetParams_v2(node, &told));
+    must(cuGraphExecKernelNodeSetParams_v2(exec, node, &told));
+    standin_watch_priorities(see_priority);
+    must(cuGraphLaunch(exec, NULL));
+    must(cuStreamSynchronize(NULL));
+    standin_watch_priorities(NULL);
+    assert_int_equal(seen_priority, -3);
+    must(cuGraphExecDestroy(exec));
+    close_mixing(&mixing);
+}
+
 static void nodes_tell_what_depends_on_them(void **state)
 {
     (void)state;
@@ -293,6 +345,8 @@ int main(void)
         cmocka_unit_test(packed_arguments_are_told_as_a_buffer),
         cmocka_unit_test(kernels_tell_their_attributes),
         cmocka_unit_test(a_child_can_be_read_and_changed_in_place),
+        cmocka_unit_test(a_clone_has_children_of_its_own),
+        cmocka_unit_test(an_executable_graph_keeps_attributes_with_new_parameters),
         cmocka_unit_test(nodes_tell_what_depends_on_them),
     };
     return cmocka_run_group_tests(tests, open_driver, close_driver);

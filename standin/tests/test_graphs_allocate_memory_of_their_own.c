@@ -227,19 +227,35 @@ static void what_a_launch_leaves_allocated_is_freed_outside(void **state)
 static void launches_may_free_what_is_left(void **state)
 {
     (void)state;
+    unsigned *memory = make_memory(1);
     CUgraph graph = make_graph();
-    CUgraphNode filled;
-    CUdeviceptr own = add_filled_word(graph, &filled);
+    CUgraphNode alloc, copied, filled;
+    CUDA_MEM_ALLOC_NODE_PARAMS params = words_on(0, 1);
+    must(cuGraphAddMemAllocNode(&alloc, graph, NULL, 0, &params));
+    CUdeviceptr own = params.dptr;
+    const CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .srcDevice = own,
+                                 .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .dstDevice = device(memory),
+                                 .WidthInBytes = 4,
+                                 .Height = 1,
+                                 .Depth = 1 };
+    const CUDA_MEMSET_NODE_PARAMS fill = { own, 0, 5, 4, 1, 1 };
+    must(cuGraphAddMemcpyNode(&copied, graph, &alloc, 1, &copy, NULL));
+    must(cuGraphAddMemsetNode(&filled, graph, &copied, 1, &fill, NULL));
     CUgraphExec exec = instantiate(graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         must(cuGraphLaunch(exec, NULL));
-    must(cuStreamSynchronize(NULL));
+        must(cuStreamSynchronize(NULL));
+        assert_int_equal(memory[0], 0xCDCDCDCD); // each launch has fresh memory
+    }
     must(cuMemFreeAsync(own, NULL));
     must(cuGraphLaunch(exec, NULL));
     must(cuMemFreeAsync(own, NULL));
     must(cuStreamSynchronize(NULL));
     must(cuGraphExecDestroy(exec));
     must(cuGraphDestroy(graph));
+    free_memory(memory);
     assert_int_equal(standin_live("memory"), 0);
 }
 
