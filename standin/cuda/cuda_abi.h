@@ -176,6 +176,8 @@ CUresult cuLibraryGetKernel(CUkernel *out_kernel, CUlibrary library, const char 
 CUresult cuLibraryGetKernelCount(unsigned *out_count, CUlibrary library);
 CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned num_kernels, CUlibrary library);
 CUresult cuLibraryGetModule(CUmodule *out_module, CUlibrary library);
+CUresult cuLibraryGetGlobal(CUdeviceptr *out_memory, size_t *out_bytes, CUlibrary library,
+                            const char *name);
 CUresult cuKernelGetFunction(CUfunction *out_function, CUkernel kernel);
 CUresult cuKernelGetLibrary(CUlibrary *out_library, CUkernel kernel);
 CUresult cuKernelGetName(const char **out_name, CUkernel kernel);

@@ -279,6 +279,24 @@ CUresult cuLibraryGetModule(CUmodule *out_module, CUlibrary library)
     return result;
 }
 
+CUresult cuLibraryGetGlobal(CUdeviceptr *out_memory, size_t *out_bytes, CUlibrary library,
+                            const char *name)
+{
+    CUmodule module;
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (name == NULL || (out_memory == NULL && out_bytes == NULL))
+        return CUDA_ERROR_INVALID_VALUE;
+    world_lock();
+    result = handles_known(HANDLE_LIBRARY, library) ? enter(library, context_current(), &module)
+                                                    : CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS)
+        result = module_find_variable(module, name, out_memory, out_bytes);
+    world_unlock();
+    return result;
+}
+
 // The function of a known kernel in a context. Expects the world's lock.
 static CUresult find_function(CUkernel kernel, CUcontext context, CUfunction *out_function)
 {

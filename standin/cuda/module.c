@@ -14,6 +14,7 @@
 #include "entry.h"
 #include "handles.h"
 #include "island.h"
+#include "memory.h"
 #include "moves.h"
 #include "report.h"
 #include "settings.h"
@@ -44,6 +45,9 @@ void module_drop(CUmodule module)
             code_finish(module->functions[i].code);
         free(module->functions[i].code);
     }
+    if (module->globals != NULL)
+        memory_bury(module->globals);
+    variables_finish(&module->variables);
     free(module->functions);
     free(module->island_calls);
     free(module);
@@ -67,11 +71,11 @@ static void do_nothing(const unsigned grid[3], const unsigned block[3], unsigned
 }
 
 // The entry as PTX. An entry that is not understood is one that cannot be found.
-static struct code *read_code(const char *image, const char *name)
+static struct code *read_code(CUmodule module, const char *image, const char *name)
 {
     struct text error = { 0 };
     struct code *code = calloc(1, sizeof(*code));
-    if (code != NULL && !code_read(image, name, code, &error)) {
+    if (code != NULL && !code_read_with(image, name, module->globals, code, &error)) {
         complain("entry '%s' cannot run: %s", name, error.bytes ? error.bytes : "no memory");
         free(code);
         code = NULL;
@@ -107,7 +111,7 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry, const c
     bool is_walked = island_is(function) && island_has_bodies(module) && setting(SETTING_PTX) < 2;
     bool is_read = entry->sets_conditions || strcmp(entry->name, "braid_tally") == 0;
     if (function->body == NULL && (setting(SETTING_PTX) || is_read) && !is_walked)
-        function->code = read_code(image, entry->name);
+        function->code = read_code(module, image, entry->name);
     return true;
 }
 
@@ -144,6 +148,23 @@ static void unpublish(CUmodule module)
         handles_remove(&module->functions[i]);
 }
 
+static CUresult make_variables(CUmodule module, const char *image)
+{
+    if (!code_read_variables(image, &module->variables))
+        return CUDA_SUCCESS;
+    size_t bytes = module->variables.bytes;
+    world_lock();
+    CUresult result =
+        memory_allocate(module->context, MEMORY_DEVICE, MEMORY_LIVE, bytes, &module->globals);
+    world_unlock();
+    if (result != CUDA_SUCCESS)
+        return result;
+    memset(module->globals, 0, bytes);
+    memcpy(module->globals, module->variables.values,
+           bytes < CODE_GLOBAL_BYTES ? bytes : CODE_GLOBAL_BYTES);
+    return CUDA_SUCCESS;
+}
+
 // The digits behind .target sm_; 0: none.
 static int read_target(const char *image)
 {
@@ -170,8 +191,10 @@ CUresult module_load(CUcontext context, const char *image, CUmodule *out_module,
     module->references = 1;
     module->context = context;
     module->target = read_target(image);
-    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (island_read_calls(module, image))
+    CUresult result = make_variables(module, image);
+    if (result == CUDA_SUCCESS && !island_read_calls(module, image))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS)
         result = read_entries(module, image, out_error);
     world_lock();
     if (result == CUDA_SUCCESS && !publish(module))
@@ -288,13 +311,37 @@ CUresult cuModuleGetFunction(CUfunction *out_function, CUmodule module, const ch
     return result;
 }
 
-// Module variables do not exist here.
+CUresult module_find_variable(CUmodule module, const char *name, CUdeviceptr *out_memory,
+                              size_t *out_bytes)
+{
+    for (size_t i = 0; i < module->variables.num; i++) {
+        const struct variable *variable = &module->variables.all[i];
+        if (strcmp(variable->name, name) != 0)
+            continue;
+        if (out_memory != NULL)
+            *out_memory = (CUdeviceptr)(uintptr_t)module->globals + variable->offset;
+        if (out_bytes != NULL)
+            *out_bytes = variable->bytes;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+// Kernels that run as PTX see it. Host functions, which stand for others, cannot.
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *out_memory, size_t *out_bytes, CUmodule module,
                               const char *name)
 {
     CUresult result = entry_begin_in_context(__func__);
-    (void)out_memory, (void)out_bytes, (void)module, (void)name;
-    return result != CUDA_SUCCESS ? result : CUDA_ERROR_NOT_FOUND;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (name == NULL || (out_memory == NULL && out_bytes == NULL))
+        return CUDA_ERROR_INVALID_VALUE;
+    world_lock();
+    result = handles_known(HANDLE_MODULE, module)
+                 ? module_find_variable(module, name, out_memory, out_bytes)
+                 : CUDA_ERROR_INVALID_HANDLE;
+    world_unlock();
+    return result;
 }
 
 // Lists up to `room` functions that can run, and counts all of them.

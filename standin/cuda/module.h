@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "../ptx/ptx_code.h"
 #include "../standin_kernel.h"
 #include "cuda_abi.h"
 #include "ptx.h"
@@ -37,6 +38,8 @@ struct CUmod_st {
     CUcontext context;
     struct CUfunc_st *functions;
     size_t num_functions;
+    struct variables variables;
+    void *globals;                      // device memory that holds them; NULL: there are none
     int target;                         // the architecture of its text: 90 for sm_90
     struct island_callee *island_calls; // by the number that an island calls them by: island.h
     size_t num_island_calls;
@@ -52,6 +55,8 @@ CUresult module_load(CUcontext context, const char *image, CUmodule *out_module,
 // These expect the world's lock.
 void module_unload(CUmodule module);                       // its context is idle
 CUfunction module_find(CUmodule module, const char *name); // NULL: none that can run
+CUresult module_find_variable(CUmodule module, const char *name, CUdeviceptr *out_memory,
+                              size_t *out_bytes); // out_memory, out_bytes: NULL if not wanted
 bool module_can_run(CUfunction function);
 void module_hold(CUmodule module);
 void module_drop(CUmodule module);

@@ -89,12 +89,31 @@ struct code {
     size_t num_targets;
     size_t shared_bytes, local_bytes, param_bytes; // static; 16 bytes aligned
     unsigned char *globals;                        // the module's variables
+    bool owns_globals;
     size_t global_bytes;
+};
+
+// The variables of a module, which all its entries see at the same places.
+struct variable {
+    char name[CODE_WORD];
+    size_t offset, bytes;
+};
+
+struct variables {
+    struct variable *all;
+    size_t num, bytes;     // bytes: the end of the last one
+    unsigned char *values; // at first: CODE_GLOBAL_BYTES
 };
 
 // Reads an entry of the text; false: it is not there, or is not understood, and why, with the line,
 // is in `error`.
 bool code_read(const char *text, const char *entry, struct code *out_code, struct text *error);
+// The same with memory for the variables, of as many bytes as they have, with their first values.
+bool code_read_with(const char *text, const char *entry, unsigned char *globals,
+                    struct code *out_code, struct text *error);
+// False: there are none that are understood, or no memory.
+bool code_read_variables(const char *text, struct variables *out_variables);
+void variables_finish(struct variables *variables);
 void code_finish(struct code *code);
 
 // The rows of the table of operations, by the first part of the opcode; -1: not known.

@@ -361,12 +361,16 @@ static void read_entry(struct reader *reader, const char *text)
     code->shared_bytes = (code->shared_bytes + 15) / 16 * 16;
 }
 
-bool code_read(const char *text, const char *entry, struct code *out_code, struct text *error)
+bool code_read_with(const char *text, const char *entry, unsigned char *globals,
+                    struct code *out_code, struct text *error)
 {
     struct reader reader = { .at = text, .line = 1, .code = out_code, .error = error };
-    *out_code = (struct code){ 0 };
+    *out_code = (struct code){ .globals = globals };
     reader.names = calloc(MOST_NAMES, sizeof(*reader.names));
-    out_code->globals = calloc(CODE_GLOBAL_BYTES, 1);
+    if (globals == NULL) {
+        out_code->owns_globals = true;
+        out_code->globals = calloc(CODE_GLOBAL_BYTES, 1);
+    }
     if (reader.names == NULL || out_code->globals == NULL)
         reader_fail(&reader, "no memory for", entry);
     else if (find_entry(&reader, entry))
@@ -377,11 +381,71 @@ bool code_read(const char *text, const char *entry, struct code *out_code, struc
     return !reader.failed;
 }
 
+bool code_read(const char *text, const char *entry, struct code *out_code, struct text *error)
+{
+    return code_read_with(text, entry, NULL, out_code, error);
+}
+
+// The variable that was read last, of known size.
+static bool keep_variable(struct variables *variables, const struct name *name, size_t end)
+{
+    struct variable *all = realloc(variables->all, (variables->num + 1) * sizeof(*all));
+    if (all == NULL)
+        return false;
+    variables->all = all;
+    struct variable *variable = &all[variables->num++];
+    *variable = (struct variable){ .offset = name->index, .bytes = end - name->index };
+    memcpy(variable->name, name->text, sizeof(variable->name));
+    return true;
+}
+
+static void read_all_variables(struct reader *reader, struct variables *variables)
+{
+    char word[CODE_WORD];
+    while (!reader->failed && *reader_next(reader, word)) {
+        size_t before = reader->code->global_bytes;
+        if (strcmp(word, ".func") == 0 || strcmp(word, ".entry") == 0)
+            skip_function(reader);
+        else
+            read_outside(reader, word);
+        if (reader->code->global_bytes > before &&
+            !keep_variable(variables, &reader->names[reader->num_names - 1],
+                           reader->code->global_bytes))
+            reader_fail(reader, "no memory for", word);
+    }
+}
+
+bool code_read_variables(const char *text, struct variables *out_variables)
+{
+    struct code code = { .globals = calloc(CODE_GLOBAL_BYTES, 1) };
+    struct text error = { 0 };
+    struct reader reader = { .at = text, .line = 1, .code = &code, .error = &error };
+    *out_variables = (struct variables){ .values = code.globals };
+    reader.names = calloc(MOST_NAMES, sizeof(*reader.names));
+    if (reader.names != NULL && code.globals != NULL)
+        read_all_variables(&reader, out_variables);
+    free(reader.names);
+    text_finish(&error);
+    out_variables->bytes = code.global_bytes;
+    bool any = !reader.failed && out_variables->num > 0;
+    if (!any)
+        variables_finish(out_variables);
+    return any;
+}
+
+void variables_finish(struct variables *variables)
+{
+    free(variables->all);
+    free(variables->values);
+    *variables = (struct variables){ 0 };
+}
+
 void code_finish(struct code *code)
 {
     free(code->instructions);
     free(code->functions);
     free(code->targets);
-    free(code->globals);
+    if (code->owns_globals)
+        free(code->globals);
     *code = (struct code){ 0 };
 }
