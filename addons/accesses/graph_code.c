@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "accesses/accesses.h"
+#include "accesses/shared_kernel.h"
 #include "base/error.h"
 #include "base/error_details.h"
 #include "base/host_memory.h"
@@ -16,12 +16,11 @@
 // A kernel whose text was looked for.
 struct code_kernel {
     const braid_kernel *kernel;
-    struct accesses_kernel read;
-    char *block;      // has a compiled text; NULL: the text is the program's
-    char target[128]; // the finder's; "": it is the program's
-    char *why;        // it has no text, and the nodes of the kernel are told so; NULL: it has one
-    bool is_quiet;    // it has no code for a GPU at all, and nobody is told
-    size_t why_at;    // in the texts of the latest comparison, if that number is its
+    struct shared_kernel *read; // NULL: it has no text
+    char target[128];           // the finder's; "": it is the program's
+    char *why;     // it has no text, and the nodes of the kernel are told so; NULL: it has one
+    bool is_quiet; // it has no code for a GPU at all, and nobody is told
+    size_t why_at; // in the texts of the latest comparison, if that number is its
     uint64_t why_in;
 };
 
@@ -51,6 +50,12 @@ struct graph_code {
     struct code_remarks remarks;
 };
 
+// The kernel has a text.
+static const struct accesses_kernel *read_of(const struct code_kernel *kernel)
+{
+    return braid_shared_kernel_read(kernel->read);
+}
+
 // ---- making and sharing ----
 
 static braid_status create(struct graph_code **out_code)
@@ -71,8 +76,7 @@ static void share(struct graph_code *code)
 
 static void free_kernel(struct code_kernel *kernel)
 {
-    braid_accesses_finish(&kernel->read);
-    braid_free(kernel->block);
+    braid_shared_kernel_release(kernel->read);
     braid_free(kernel->why);
     braid_free(kernel);
 }
@@ -105,14 +109,15 @@ static bool copy_reason(struct code_kernel *kernel, const char *reason)
     return kernel->why;
 }
 
-// A source that no compiler takes is no error here: who loads the kernel tells of it.
+// A source that no compiler takes is no error here: who loads the kernel tells of it. *out_text is
+// for the caller to free; NULL: there is none.
 static braid_status compile(struct code_kernel *kernel, uint32_t node,
-                            const struct text_finder *finder, const char **out_entry)
+                            const struct text_finder *finder, char **out_text,
+                            const char **out_entry)
 {
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    braid_status status =
-        finder->find(finder->user, node, kernel->kernel, &kernel->block, out_entry);
+    braid_status status = finder->find(finder->user, node, kernel->kernel, out_text, out_entry);
     const bool is_fatal = status == BRAID_NO_MEMORY;
     if (status && !is_fatal)
         status = copy_reason(kernel, braid_error_get_message()) ? BRAID_OK : BRAID_NO_MEMORY;
@@ -129,6 +134,7 @@ static braid_status find_text(struct code_kernel *kernel, uint32_t node,
     const braid_kernel *of = kernel->kernel;
     const char *entry = of->cuda.entry ? of->cuda.entry : of->name, *text = of->cuda.data;
     const char *why = NULL;
+    char *compiled = NULL;
     braid_status status = BRAID_OK;
     if (of->cuda.function) {
         why = "it is the program's own function";
@@ -141,12 +147,15 @@ static braid_status find_text(struct code_kernel *kernel, uint32_t node,
         why = "its source is read when an exec compiles it for CUDA";
         kernel->is_quiet = true;
     } else if (!text) {
-        status = compile(kernel, node, finder, &entry);
-        text = kernel->block;
+        status = compile(kernel, node, finder, &compiled, &entry);
+        text = compiled;
     }
     if (why && !copy_reason(kernel, why))
         return braid_error_no_memory("a kernel's code");
-    return status || kernel->why ? status : braid_accesses_read(text, entry, &kernel->read);
+    if (!status && !kernel->why)
+        status = braid_shared_kernel_find(text, entry, &kernel->read);
+    braid_free(compiled);
+    return status;
 }
 
 static braid_status add_kernel(const braid_kernel *of, uint32_t node,
@@ -324,8 +333,8 @@ static braid_status derive_locked(struct graph_code *code, braid_graph *graph,
             "node's accesses",
             launch->name, launch->kernel->name, kernel->why);
     const struct accesses_view view = { graph, &code->extents, NULL };
-    status = add_all(&view, launch, &kernel->read, derived);
-    const unsigned acts = kernel->read.found.of_variables;
+    status = add_all(&view, launch, read_of(kernel), derived);
+    const unsigned acts = read_of(kernel)->found.of_variables;
     if (status || !acts)
         return status;
     status = add_variables(code, graph, launch->kernel, &variables);
@@ -355,9 +364,9 @@ static braid_status derive(braid_graph *graph, const struct code_launch *launch,
 
 static const char *why_unproven(const struct code_kernel *kernel)
 {
-    return kernel->why                   ? kernel->why
-           : kernel->read.reason.text[0] ? kernel->read.reason.text
-                                         : kernel->read.found.why;
+    return kernel->why                       ? kernel->why
+           : read_of(kernel)->reason.text[0] ? read_of(kernel)->reason.text
+                                             : read_of(kernel)->found.why;
 }
 
 static braid_status add_remark(struct graph_code *code, struct code_remark remark)
@@ -383,7 +392,7 @@ static braid_status remark_unchecked(struct graph_code *code, uint32_t node,
 static braid_status check_variables(const struct graph_code *code, const braid_graph *graph,
                                     uint32_t node, const struct code_kernel *kernel)
 {
-    const unsigned acts = kernel->read.found.of_variables;
+    const unsigned acts = read_of(kernel)->found.of_variables;
     const uint32_t variables = acts ? find_variables(code, module_of(kernel->kernel)) : GRAPH_NONE;
     const struct graph_node *of = &graph_nodes(graph)[node];
     if (variables == GRAPH_NONE)
@@ -411,7 +420,7 @@ static braid_status check_node(struct graph_code *code, struct accesses_checker 
     if (status)
         return status;
     if (!kernel->why)
-        status = braid_accesses_check(checker, view, node, &kernel->read);
+        status = braid_accesses_check(checker, view, node, read_of(kernel));
     if (!status && !why_unproven(kernel))
         status = check_variables(code, view->graph, node, kernel);
     else if (!status && !kernel->is_quiet)
