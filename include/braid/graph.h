@@ -104,6 +104,9 @@ typedef enum braid_code_use {
     BRAID_CODE_DECLARES =
         1,                 // the node also has the accesses of its code, and needs to declare none
     BRAID_CODE_UNREAD = 2, // nothing: the program knows better
+    BRAID_CODE_COMPLETES = 3, // it declares if the node declares no access to a resource among its
+                              // arguments, scratch apart, and the kernel has PTX or source for
+                              // CUDA; else it checks
 } braid_code_use;
 
 // A kernel launch.

@@ -566,11 +566,36 @@ static braid_status add_kernel(braid_graph *graph, const char *name, const void 
     return BRAID_OK;
 }
 
-static braid_status check_code_use(const char *name, const braid_kernel_node *launch)
+// Whether a node leaves the accesses to an argument to its code.
+static bool leaves_accesses(const braid_graph *graph, const struct graph_arguments *arguments)
 {
-    if ((unsigned)launch->code_use > BRAID_CODE_UNREAD)
+    for (size_t i = 0; i < arguments->num; i++) {
+        const struct graph_argument *argument = &arguments->items[i];
+        const braid_access read = { argument->resource, BRAID_READ };
+        if (argument->kind == BRAID_ARG_RESOURCE && argument->resource.graph == graph->id &&
+            argument->resource.index < graph->resources.num &&
+            !graph_resource_at(graph, argument->resource.index)->is_scratch &&
+            !declares(graph, arguments, &read))
+            return true;
+    }
+    return false;
+}
+
+// BRAID_CODE_COMPLETES becomes another one.
+static braid_status take_code_use(const braid_graph *graph, const char *name,
+                                  const struct graph_arguments *arguments,
+                                  braid_kernel_node *launch)
+{
+    const braid_kernel *kernel = launch->kernel;
+    if ((unsigned)launch->code_use > BRAID_CODE_COMPLETES)
         return braid_error_invalid("node '%s': .code_use is %u, which is unknown", name,
                                    (unsigned)launch->code_use);
+    if (launch->code_use == BRAID_CODE_COMPLETES)
+        launch->code_use = kernel && !kernel->cuda.function &&
+                                   (kernel->cuda.data || kernel->source) && graph &&
+                                   leaves_accesses(graph, arguments)
+                               ? BRAID_CODE_DECLARES
+                               : BRAID_CODE_CHECKS;
     return launch->code_use == BRAID_CODE_DECLARES ? check_kernel(name, launch) : BRAID_OK;
 }
 
@@ -582,8 +607,8 @@ static braid_status add_kernel_node(braid_graph *graph, const braid_kernel_node 
     struct kernel_node node = { .launch = &whole };
     braid_status status = graph_arguments_init(&node.args, graph, name, launch);
     if (!status)
-        status = check_code_use(name, launch);
-    if (!status && graph && launch->code_use == BRAID_CODE_DECLARES)
+        status = take_code_use(graph, name, &node.args, &whole);
+    if (!status && graph && whole.code_use == BRAID_CODE_DECLARES)
         status = derive(&node.args, graph, name, launch, &node.derived);
     if (node.args.accesses) {
         whole.node.accesses = node.args.accesses;

@@ -179,6 +179,44 @@ static void resources_have_the_accesses_of_their_arguments(void **state)
     finish(&s);
 }
 
+static braid_status complete(struct setting *s, const braid_kernel *kernel,
+                             const braid_access *read, const braid_resource *to, braid_node *node)
+{
+    return braid_graph_add_kernel(
+        s->graph,
+        &(braid_kernel_node){
+            .kernel = kernel,
+            .node = { .accesses = read, .num_accesses = read ? 1 : 0 },
+            .code_use = BRAID_CODE_COMPLETES,
+            BRAID_ARGS(braid_resource_address(&s->a), braid_resource_address(to)) },
+        node);
+}
+
+static void code_completes_accesses_to_arguments(void **state)
+{
+    (void)state;
+    static const braid_kernel bare = { .name = "bare", .cpu = do_nothing };
+    struct setting s = make_setting();
+    const braid_access reads_a = { s.a, BRAID_READ }, reads_c = { s.c, BRAID_READ };
+    braid_resource scratch, transient;
+    braid_node second;
+    check_ok(braid_graph_add_scratch(s.graph, "own", BYTES, 0, &scratch));
+    check_ok(braid_graph_add_transient(s.graph, "t", BYTES, 0, &transient));
+    check_fails(complete(&s, &follows, &reads_a, &s.b, NULL), BRAID_INVALID_ARGUMENT, "not proven");
+    check_ok(complete(&s, &follows, &reads_a, &scratch, NULL)); // nothing to complete
+    const braid_node first = add(&s, &copy, a, b);
+    check_ok(complete(&s, &sum, &reads_a, &s.b, &second));
+    explain_has(&s, first, second, "ordered by data in b (written by copy, changed by sum)");
+    check_fails(complete(&s, &bare, &reads_a, &transient, NULL), BRAID_INVALID_ARGUMENT,
+                "'t', whose memory frames choose and to which the node declares no access");
+    check_ok(complete(&s, &copy, &reads_c, &s.a, NULL));
+    check_ok(complete(&s, &copy, &reads_a, &s.a, NULL)); // it declares, and so is compared
+    check_fails(braid_schedule_create(s.graph, &(braid_schedule_options){ .device = s.device },
+                                      &(braid_schedule *){ NULL }),
+                BRAID_INVALID_ARGUMENT, "node 4 'copy': it declares to read 'a', and line 9");
+    finish(&s);
+}
+
 static void variables_of_a_module_are_shared(void **state)
 {
     (void)state;
@@ -252,8 +290,8 @@ static void what_code_does_not_tell_is_refused(void **state)
     }
     check_fails(
         braid_graph_add_kernel(
-            s.graph, &(braid_kernel_node){ .kernel = &copy, .code_use = (braid_code_use)3 }, NULL),
-        BRAID_INVALID_ARGUMENT, ".code_use is 3, which is unknown");
+            s.graph, &(braid_kernel_node){ .kernel = &copy, .code_use = (braid_code_use)4 }, NULL),
+        BRAID_INVALID_ARGUMENT, ".code_use is 4, which is unknown");
     finish(&s);
 }
 
@@ -358,6 +396,7 @@ int main(void)
         owning_test(a_pointer_that_the_code_leaves_alone_orders_nothing),
         owning_test(pointers_in_structs_count),
         owning_test(resources_have_the_accesses_of_their_arguments),
+        owning_test(code_completes_accesses_to_arguments),
         owning_test(variables_of_a_module_are_shared),
         owning_test(a_grid_in_memory_is_read),
         owning_test(what_code_does_not_tell_is_refused),
