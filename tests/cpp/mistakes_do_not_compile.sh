@@ -52,6 +52,11 @@ expect no "an argument that is not there" 'exec.set_arg<2>(node, 2.0f);'
 expect yes "a resource, a parameter and rows of it compile" 'auto own = graph.scratch("own", 4); auto by = graph.parameter<float>("by"); graph.use<1>(by, graph.add(scale, 4, braid::task(), own, 2.0f)); exec.launch_many(2, nullptr, { braid::rows(by, std::vector<float>(2)) });'
 both='braid::kernel both("both", [](const braid_blocks &, float *, const float *) {}); auto r = graph.resource("r"); auto f = graph.transient<float>("f", 4); auto d = graph.transient<double>("d", 4);'
 expect yes "accesses as arguments compile" "$both graph.kernel(both, 4, braid::out(f), braid::in(f)); graph.kernel(both, 4, braid::task(), braid::inout(r), braid::in(r)); graph.add(both, 4, braid::task(), f, f);"
+expect yes "containers as arguments compile" "$both std::vector<float> v(4); const auto &c = v; graph.kernel(both, 4, v, c); graph.kernel(both, braid::shape(4).code(BRAID_CODE_UNREAD), braid::task(), four, f);"
+expect no "a container of another type" "$both std::vector<double> v(4); graph.kernel(both, 4, v, f);" "another type than the container"
+expect no "a container that is const" "$both const std::vector<float> v(4); graph.kernel(both, 4, v, f);" "may write what is const"
+expect no "a temporary container" "$both graph.kernel(both, 4, f, std::vector<float>(4));" "is a temporary"
+expect no "a container that is no pointer" "std::vector<float> v(4); graph.kernel(scale, 4, x, v);" "$loss"
 expect no "an access that writes what is const" "$both graph.kernel(both, 4, braid::out(f), braid::out(f));" 'takes a pointer to const'
 expect no "an access that updates what is const" "$both graph.kernel(both, 4, braid::out(f), braid::inout(r));" 'takes a pointer to const'
 expect no "an access that reads what may be written" "$both graph.kernel(both, 4, braid::in(f), braid::in(f));" 'may write'

@@ -93,16 +93,17 @@ template <class T> std::uint64_t bytes_of(std::uint64_t num_elements)
     return num_elements > UINT64_MAX / sizeof(T) ? UINT64_MAX : num_elements * sizeof(T);
 }
 
-template <class Errors, class T>
+template <class Errors, class T, class Placed>
 typename Errors::template result<device_memory<T>>
 make_buffer(braid_graph *graph, braid_device *device, const char *name, const void *content,
-            std::size_t size)
+            std::size_t size, Placed &placed)
 {
     void *memory = nullptr;
     typed_resource<T> resource = {};
     braid_status status = braid_graph_add_device_buffer(graph, device, name, content,
                                                         bytes_of<T>(size), &memory, &resource);
     return Errors::template from<device_memory<T>>(status, [&] {
+        placed.note(status, memory, bytes_of<T>(size), resource);
         return device_memory<T>{ { device, static_cast<T *>(memory), size }, resource };
     });
 }

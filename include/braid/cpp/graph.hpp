@@ -6,6 +6,7 @@
 #include <braid/costs.h>
 #include <braid/cpp/device.hpp>
 #include <braid/cpp/kernel.hpp>
+#include <braid/cpp/placed_buffers.hpp>
 #include <braid/cpp/ranks.hpp>
 #include <braid/cpp/region.hpp>
 #include <braid/cpp/result.hpp>
@@ -41,6 +42,7 @@ template <class Errors> class basic_graph
     {
         basic_graph moved(std::move(other));
         std::swap(keep_, moved.keep_);
+        std::swap(placed_, moved.placed_);
         std::swap(graph_, moved.graph_);
         return *this;
     }
@@ -48,7 +50,7 @@ template <class Errors> class basic_graph
     result<braid_resource> buffer(const char *name, const void *address, std::uint64_t bytes)
     {
         braid_resource resource = {};
-        return made(braid_graph_add_buffer(get(), name, address, bytes, &resource), resource);
+        return made(placed_.add(get(), name, address, bytes, resource), resource);
     }
     // The elements of a span, or of a vector, array or braid memory that lives on.
     template <class Container, class = decltype(std::data(std::declval<const Container &>()))>
@@ -57,9 +59,8 @@ template <class Errors> class basic_graph
         using element = std::remove_cv_t<
             std::remove_all_extents_t<std::remove_reference_t<decltype(*std::data(elements))>>>;
         typed_resource<element> resource = {};
-        return made(braid_graph_add_buffer(get(), name, std::data(elements),
-                                           std::size(elements) * sizeof(*std::data(elements)),
-                                           &resource),
+        return made(placed_.add(get(), name, std::data(elements),
+                                std::size(elements) * sizeof(*std::data(elements)), resource),
                     resource);
     }
     template <class Container,
@@ -71,14 +72,14 @@ template <class Errors> class basic_graph
     {
         using element = std::remove_cv_t<
             std::remove_all_extents_t<std::remove_reference_t<decltype(*std::data(elements))>>>;
-        return detail::make_buffer<Errors, element>(get(), device, name, std::data(elements),
-                                                    sizeof(*std::data(elements)) / sizeof(element) *
-                                                        std::size(elements));
+        return detail::make_buffer<Errors, element>(
+            get(), device, name, std::data(elements),
+            sizeof(*std::data(elements)) / sizeof(element) * std::size(elements), placed_);
     }
     template <class T>
     result<device_memory<T>> device_buffer(braid_device *device, const char *name, std::size_t size)
     {
-        return detail::make_buffer<Errors, T>(get(), device, name, nullptr, size);
+        return detail::make_buffer<Errors, T>(get(), device, name, nullptr, size, placed_);
     }
     template <class Resource, class = detail::if_resource<Resource>>
     result<Resource> range(const Resource &whole, std::uint64_t offset, std::uint64_t bytes)
@@ -202,7 +203,9 @@ template <class Errors> class basic_graph
                              detail::slot<Args>::of(std::forward<Values>(values))...);
     }
     // The same, with arguments that declare accesses: kernel(add, 64, in(x), out(y), 2.0f). A task
-    // before the arguments gives other accesses, a name and the like.
+    // before the arguments gives other accesses, a name and the like. A plain resource or container
+    // leaves those to the kernel's code: kernel(add, 64, x, y, 2.0f). A container is declared as a
+    // buffer, unless it lies in one that this graph has.
     template <class... Args, class... Values>
     result<kernel_node<Args...>> kernel(const braid::kernel<void(Args...)> &code, const shape &size,
                                         Values &&...values)
@@ -434,8 +437,11 @@ template <class Errors> class basic_graph
     template <class... Args>
     result<kernel_node<Args...>> add_arguments(const braid::kernel<void(Args...)> &code,
                                                const shape &size, const task &what,
-                                               const detail::slot<Args> &...args)
+                                               detail::slot<Args>... args)
     {
+        braid_code_use code_use = size.code_use;
+        braid_status status = BRAID_OK;
+        (placed_.take(get(), args, code_use, status), ...);
         const std::array<braid_arg, sizeof...(Args)> list = { args.get()... };
         braid_kernel_node launch = {};
         launch.node = what.options();
@@ -448,11 +454,13 @@ template <class Errors> class basic_graph
         launch.priority = size.priority;
         launch.grid_from = size.grid_from;
         launch.grid_from_resource = size.grid_from_resource;
+        launch.code_use = code_use;
         launch.args = list.data();
         launch.num_args = list.size();
         keep(code.keep());
         kernel_node<Args...> node = {};
-        braid_status status = braid_graph_add_kernel(get(), &launch, &node);
+        if (status == BRAID_OK)
+            status = braid_graph_add_kernel(get(), &launch, &node);
         return Errors::template from<kernel_node<Args...>>(status, [&] { return node; });
     }
     template <class Resource>
@@ -479,6 +487,7 @@ template <class Errors> class basic_graph
             keep_->push_back(std::move(what));
     }
 
+    detail::placed_buffers placed_;
     // Destroyed after the graph, which is declared behind it.
     std::unique_ptr<keeper> keep_ = std::make_unique<keeper>();
     detail::owned<braid_graph, braid_graph_destroy> graph_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -134,6 +135,7 @@ struct shape {
     braid_dim3 cluster = {};
     const void *grid_from = nullptr; // as in braid_kernel_node
     braid_resource grid_from_resource = {};
+    braid_code_use code_use = BRAID_CODE_COMPLETES;
 
     shape() = default;
     shape(std::uint32_t blocks) : grid(blocks)
@@ -152,6 +154,12 @@ struct shape {
     shape &from(braid_resource counts)
     {
         grid_from_resource = counts;
+        return *this;
+    }
+    // shape(64).code(BRAID_CODE_UNREAD)
+    shape &code(braid_code_use use)
+    {
+        code_use = use;
         return *this;
     }
 };
@@ -281,12 +289,22 @@ inline constexpr bool fits_v<T, Value, std::void_t<typename resource_of<Value>::
     std::is_void_v<typename resource_of<Value>::type> ||
     std::is_same_v<std::remove_cv_t<std::remove_pointer_t<T>>, typename resource_of<Value>::type>;
 
+// A container, a C array apart, which is a pointer already.
+template <class Value, class = void> inline constexpr bool is_container_v = false;
+template <class Value>
+inline constexpr bool
+    is_container_v<Value, std::void_t<decltype(std::data(std::declval<const Value &>())),
+                                      decltype(std::size(std::declval<const Value &>()))>> =
+        !std::is_array_v<Value>;
+
 // An argument of a kernel: a value, or the address of a resource, perhaps with an access to it.
 template <class T> struct slot {
     T value = {};
     braid_resource resource = {};
     braid_access_mode mode = {};
     bool is_trap = false;
+    bool is_container = false; // with so many bytes at the value
+    std::uint64_t bytes = 0;
 
     template <class Value> static slot of(Value &&value)
     {
@@ -294,6 +312,11 @@ template <class T> struct slot {
         if constexpr (std::is_same_v<given, trap>) {
             static_assert(std::is_same_v<T, braid_trap *>, "the kernel takes a braid_trap *");
             return { {}, {}, {}, true };
+        } else if constexpr (is_container_v<std::remove_cv_t<std::remove_reference_t<Value>>> &&
+                             std::is_pointer_v<T> && !is_kept_v<T, Value>) {
+            static_assert(std::is_lvalue_reference_v<Value> || shares_elements_v<given>,
+                          "a kernel's argument is a temporary, which is gone when the kernel runs");
+            return elements(value);
         } else if constexpr (resource_of<given>::is_resource) {
             static_assert(std::is_pointer_v<T>, "a resource's address is a pointer");
             static_assert(!std::is_pointer_v<T> || fits_v<T, given>,
@@ -302,6 +325,18 @@ template <class T> struct slot {
         } else {
             return { converted<T>(std::forward<Value>(value)), {}, {} };
         }
+    }
+    template <class Container> static slot elements(Container &all)
+    {
+        constexpr bool fits = std::is_convertible_v<decltype(std::data(all)), T>;
+        static_assert(fits, "the kernel takes a pointer to another type than the container's, or "
+                            "may write what is const");
+        if constexpr (fits)
+            return {
+                std::data(all), {}, {}, false, true, std::size(all) * sizeof(*std::data(all))
+            };
+        else
+            return {};
     }
     static slot from(const braid_resource &whole)
     {
