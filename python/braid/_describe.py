@@ -2,14 +2,15 @@
 """Nodes as C is told of them: a struct, what it points to, and what it touches."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from braid._arguments import Argument
 from braid._binding import ffi, lib
 from braid._errors import refuse
 from braid._handles import Declared, Resource
+from braid._kernel import Kernel
 from braid._memory import Span, as_list, describe_or_none
-from braid._options import NodeOptions, place_number
+from braid._options import CODE_USES, CodeUse, NodeOptions, choose, place_number
 
 if TYPE_CHECKING:
     from braid._graph import Graph
@@ -112,16 +113,25 @@ class Description:
             raise refuse(f"node '{self.name}' touches '{resource.name}' in two ways that do not go together")
         self.accesses[resource.handle] = (resource, mode)
 
-    def check_touched(self, arguments: List[Argument]) -> None:
-        """A kernel that is given memory it does not say it touches would race in silence."""
+    def leave_to_code(self, kernel: Kernel, arguments: List[Argument], changing: Set[int], code_use: CodeUse) -> int:
+        """Of arrays of which the node says nothing the kernel's code tells: they become buffers. Otherwise a kernel
+        that is given memory it does not say it touches would race in silence. Parameters change the arguments `changing`,
+        whose addresses do not stay."""
+        use = choose(f"code_use of kernel '{self.name}'", CODE_USES, code_use)
         for index, argument in enumerate(arguments):
             span = argument.span
             if span is None or any(resource.end and span.overlaps(resource.begin, resource.end)
                                    for resource, _ in self.accesses.values()):
                 continue
-            raise refuse(f"kernel '{self.name}' is given {span.kind} as argument {index}, and does not say what it "
-                         "does to it: name it in reads, writes, updates, accumulates or excludes, or give "
-                         "braid.Pointer.of(it), which is ordered by nothing")
+            where = f"kernel '{self.name}' is given {span.kind} as argument {index}"
+            if code_use in ("checks", "unread") or index in changing or not kernel.has_readable_code:
+                raise refuse(f"{where}, and does not say what it does to it: name it in reads, writes, updates, "
+                             "accumulates or excludes, or give braid.Pointer.of(it), which is ordered by nothing")
+            if span.readonly:
+                raise refuse(f"{where}, which is read-only, and leaves its accesses to the code: say braid.read(it)")
+            self.graph._whole_of(span)
+            use = lib.BRAID_CODE_DECLARES
+        return use
 
     def _fill(self, node: Any, options: NodeOptions) -> None:
         if self.name is not None:

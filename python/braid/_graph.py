@@ -23,7 +23,7 @@ from braid._lifetime import Owner, run_deferred
 from braid._memory import (Pointer, PointerTo, Span, as_list, check_same_elements, copied_part, copied_type, describe,
                            name_elements, name_fields, whole_array)
 from braid._notebook import MOST_DRAWN, dag_svg, edges_of
-from braid._options import TARGETS, CostModel, NodeOptions, PlanOptions, Size, Target, choose, grid_sizes, place_number, sizes, spell_out
+from braid._options import TARGETS, CodeUse, CostModel, NodeOptions, PlanOptions, Size, Target, choose, grid_sizes, place_number, sizes, spell_out
 from braid._ranks import Communications
 from braid._text import capture
 
@@ -183,12 +183,14 @@ class Graph(Communications):
         around = self._longest[self._begins[at - 1]] if at else None
         return around if around is not None and span.end <= around.end else None
 
-    def _declared(self, span: Span, name: Optional[str] = None) -> Declared:
+    def _whole_of(self, span: Span, name: Optional[str] = None) -> Declared:
         if span.begin == span.end:
             raise refuse(f"{'buffer ' + repr(name) if name else span.kind} is empty: a buffer has at least one byte")
         whole = self._find(span)
-        if whole is None:
-            whole = self._add_buffer(span, name or f"array {len(self._wholes)}")
+        return whole if whole is not None else self._add_buffer(span, name or f"array {len(self._wholes)}")
+
+    def _declared(self, span: Span, name: Optional[str] = None) -> Declared:
+        whole = self._whole_of(span, name)
         if (span.begin, span.end) == (whole.begin, whole.end):
             return whole
         key = (whole.handle[0], span.begin - whole.begin, span.nbytes)
@@ -231,11 +233,13 @@ class Graph(Communications):
     @spell_out(NodeOptions)
     def kernel(self, kernel: Any, grid: Size, args: Sequence[Any] = (), *, block: Optional[Size] = None,
                cluster: Size = 0, shared_bytes: int = 0, priority: int = 0, grid_from: Any = None,
-               **options: Unpack[NodeOptions]) -> Node:
+               code_use: CodeUse = "completes", **options: Unpack[NodeOptions]) -> Node:
         """Adds a launch of a Kernel (or cupy.RawKernel) over `grid` blocks of `block` threads: of 1, or of as
         many as the kernel says. With a 0 in `grid` the node does nothing until an exec gives it another. Arrays among
-        `args` become pointers; each must be one that the node reads, writes, updates or accumulates. Or the argument
-        says so itself: braid.read(x), braid.write(x), braid.inout(x).
+        `args` become pointers. The node reads, writes, updates or accumulates each, or the argument says so itself:
+        braid.read(x), braid.write(x), braid.inout(x). If the node says nothing of an array or resource, the kernel's PTX
+        or source tells all its accesses (braid_code_use). `code_use`: "checks" compares those that the node declares
+        with the code, "declares" adds those of the code, "unread" leaves it alone.
         `grid_from`: an array or resource of three uint32, which the node reads as its grid when its turn
         comes; `grid` is the largest then."""
         kernel = self._kernel_of(kernel)
@@ -248,8 +252,8 @@ class Graph(Communications):
         arguments += [encode(Pointer(0), None, name)] * kernel.num_hidden
         counts = None if grid_from is None else self._grid_source(grid_from, name)
         description = Description(self, "braid_kernel_node *", name, options, reads=counts)
-        description.check_touched(arguments)
         struct, packed = description.struct, Arguments(arguments)
+        struct.code_use = description.leave_to_code(kernel, arguments, {begins[i] for i, _ in parameters}, code_use)
         struct.kernel = kernel._struct
         struct.grid.x, struct.grid.y, struct.grid.z = grid_sizes(f"grid of kernel '{name}'", grid)
         for field, size in (("block", kernel.threads(name, block)), ("cluster", cluster)):

@@ -111,6 +111,12 @@ class Kernel:
             raise refuse(f"kernel '{name}' is given blocks of {block} threads, and was compiled for {self.block}")
         return self.block
 
+    @property
+    def has_readable_code(self) -> bool:
+        """Whether nodes may leave their accesses to it: PTX, or source."""
+        cuda = self._struct.cuda
+        return bool(not cuda.function and (cuda.data or self._struct.source))
+
     def _text(self, text: Union[str, bytes]) -> Any:
         data = ffi.new("char[]", text.encode() if isinstance(text, str) else text)
         self._keep.append(data)

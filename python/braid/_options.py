@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Mode = Literal["auto", "streams", "graph"]
 Islands = Literal["auto", "never", "whole", "always"]
 WhenFull = Literal["queues", "waits", "refuses"]
+CodeUse = Literal["completes", "checks", "declares", "unread"]
 Target = Literal["argument", "grid", "grid_x", "grid_y", "grid_z", "to", "from", "bytes", "value", "num_values",
                  "enabled", "times"]
 
@@ -26,6 +27,8 @@ ISLANDS: Mapping[str, int] = {"auto": lib.BRAID_ISLANDS_AUTO, "never": lib.BRAID
                               "whole": lib.BRAID_ISLANDS_WHOLE, "always": lib.BRAID_ISLANDS_ALWAYS}
 WHEN_FULL: Mapping[str, int] = {"queues": lib.BRAID_FULL_QUEUES, "waits": lib.BRAID_FULL_WAITS,
                                 "refuses": lib.BRAID_FULL_REFUSES}
+CODE_USES: Mapping[str, int] = {"completes": lib.BRAID_CODE_COMPLETES, "checks": lib.BRAID_CODE_CHECKS,
+                                "declares": lib.BRAID_CODE_DECLARES, "unread": lib.BRAID_CODE_UNREAD}
 TARGETS: Mapping[str, int] = {
     "argument": lib.BRAID_TARGET_ARGUMENT, "grid": lib.BRAID_TARGET_GRID, "grid_x": lib.BRAID_TARGET_GRID_X,
     "grid_y": lib.BRAID_TARGET_GRID_Y, "grid_z": lib.BRAID_TARGET_GRID_Z, "to": lib.BRAID_TARGET_TO,

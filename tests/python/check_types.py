@@ -11,6 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MISTAKES = [
     ("a misspelt option", 'braid.Graph().empty(read=3)'),
     ("an option of plans that does not exist", 'braid.Graph().plan(costs=braid.CostModel(), policy="best")'),
+    ("a use of code that does not exist", 'braid.Graph().kernel(braid.Kernel("k"), 1, code_use="reads")'),
     ("a number for a node", 'braid.Graph().edge(1, 2)'),
     ("a frame count in words", 'braid.Exec(braid.Device(), braid.Graph()).run("twice")'),
     ("an option of execs that does not exist", 'braid.Exec(braid.Device(), braid.Graph(), when_full="panics")'),

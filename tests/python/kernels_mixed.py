@@ -20,17 +20,19 @@ def text(name):
     return (PTX / name).read_text(encoding="utf-8")
 
 
-def make_graph(gpu, rounds):
-    """In each round y = y + x by Triton, y = 2 y by Numba, and x = x + 3 table[rank] + NUM + NUM by CuPy."""
+def make_graph(gpu, rounds, is_declared=True):
+    """In each round y = y + x by Triton, y = 2 y by Numba, and x = x + 3 table[rank] + NUM + NUM by CuPy. Nodes declare
+    their accesses, or leave them to the code."""
+    reads, changes = (braid.read, braid.inout) if is_declared else (lambda x: x, lambda x: x)
     x, y, table = (gpu.allocate(4 * NUM) for _ in range(3))
     rank, graph = gpu.allocate(4 * NUM), braid.Graph()
     add = of_triton(compiled())
     scale = of_ptx("scale", text("numba_scale_80.ptx"), (numba.float32[:], numba.float32))
     mix = braid.Kernel("blend", cuda=text("cupy_blend_80.ptx"), types=types_of(blend(), BLEND))
     for _ in range(rounds):
-        graph.kernel(add, 1, [braid.inout(y), braid.read(x), y, NUM])
-        graph.kernel(scale, 1, [braid.inout(y), 2], block=64)
-        graph.kernel(mix, 2, [braid.read(table), braid.read(rank), 3, braid.inout(x)], block=32)
+        graph.kernel(add, 1, [changes(y), reads(x), y, NUM])
+        graph.kernel(scale, 1, [changes(y), 2], block=64)
+        graph.kernel(mix, 2, [reads(table), reads(rank), 3, changes(x)], block=32)
     return graph, (x, y, table, rank)
 
 
@@ -51,8 +53,9 @@ def expected(rounds):
 
 
 @pytest.mark.parametrize("how", [{"mode": "streams"}, {"mode": "graph", "islands": "never"}, {"islands": "whole"}], ids=str)
-def test_one_graph_mixes_kernels_of_several_compilers(gpu, how):
-    graph, memories = make_graph(gpu, rounds=3)
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_one_graph_mixes_kernels_of_several_compilers(gpu, how, is_declared):
+    graph, memories = make_graph(gpu, 3, is_declared)
     assert graph.plan(costs=braid.CostModel(), max_lanes=4, fixed_lanes=True).info.num_lanes > 1
     try:
         frame = braid.Exec(gpu, graph, **how)

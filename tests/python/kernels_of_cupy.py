@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of CuPy, and of things that look like them. The stand-in runs a text of tests/gpu/ptx."""
+import re
 import types
 
 import numpy as np
@@ -34,6 +35,17 @@ def test_raw_kernels_are_compiled_with_their_options():
         graph.kernel(kernel, 4, [x], updates=x)
     assert len({use.kernel for use in graph._kept.kernels.values()}) == 1  # one module
     assert graph.plan(costs=braid.CostModel()).info.num_lanes == 1
+
+
+def test_plain_arrays_leave_their_accesses_to_source():
+    graph, x = braid.Graph(), np.zeros(4, "float32")
+    for kernel, error, message in ((raw_kernel(), braid.UnsupportedError, "run-time compiler .*Declare the node's accesses"),
+                                   (raw_kernel(code=None), braid.InvalidArgumentError, "does not say what it does to it")):
+        try:
+            graph.kernel(kernel, 4, [x])
+            assert kernel.code and len(graph) == 1  # the compiler is here
+        except error as caught:
+            assert re.search(message, str(caught))
 
 
 def test_of_what_cupy_compiles_by_itself_the_function_is_taken():

@@ -10,6 +10,7 @@ def build(values: bytearray) -> braid.Exec:
     step = graph.parameter("step", 1, braid.Pointer)
     kernel = braid.Kernel("k", source="", types=[braid.Pointer, braid.Pointer])
     node: braid.Node = graph.kernel(kernel, (4, 4), [values, step], block=128, updates=values, cost_ns=5)
+    graph.kernel(kernel, 4, [values, step], code_use="declares")
     graph.host(lambda: None, name="after", after=[node], reads=values)
     plan: braid.Schedule = graph.plan(max_lanes=2, fixed_lanes=True, costs=braid.CostModel(wait_ns=3))
     picture: str = plan.svg()
