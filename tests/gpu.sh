@@ -28,7 +28,8 @@
 #     beside_cpu the same of the CPU's benches replay, Task Bench and set_arguments
 #     wide       a chain of wide kernels that read memory: early starts against the graph as declared
 #     adapters   the Python package beside CuPy, PyTorch, Triton and Numba: arrays, a graph of kernels from all of
-#                them, and such graphs beside the same kernels launched by their own frameworks
+#                them, and such graphs beside the same kernels launched by their own frameworks; and the example
+#                without declared accesses, in C, C++ and Python
 #     devices    two GPUs (not among "all of them"): graphs on groups, on streams and as a graph, the contract
 #                suite on both, what an edge and a byte between them cost, and a tiled Cholesky and
 #                sparse_mpm on one and on both
@@ -347,6 +348,9 @@ runpy.run_path(sys.argv[0], run_name="__main__")' "$@"
 adapters() {
     step adapters-arrays beside_python tests/python/on_a_gpu.py
     step adapters-example beside_python examples/mixed_kernels.py
+    step code-c bash -c 'timeout 60 "$1" | grep "adds up"' - "$build/examples/from_code/from_code"
+    step code-cpp bash -c 'timeout 60 "$1" | grep "adds up"' - "$build/examples/from_code/from_code_cpp"
+    step code-python beside_python examples/from_code/from_code.py
     step adapters-mixed beside_python bench/gpu/mixed.py
     cat "$results/adapters-example.log" "$results/adapters-mixed.log"
 }

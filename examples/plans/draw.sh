@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")"
 dot_file=$(mktemp)
 trap 'rm -f "$dot_file"' EXIT
-for example in first_graph frames_in_flight sparse_loop plan_only profile_and_report changing_parameters cfl_substeps conjugate_gradient video_pipeline blur_image lambdas wrap_a_stream cublas_node; do
+for example in first_graph frames_in_flight sparse_loop plan_only profile_and_report changing_parameters cfl_substeps conjugate_gradient from_code video_pipeline blur_image lambdas wrap_a_stream cublas_node; do
     backends=cpu
     case $example in wrap_a_stream | cublas_node) backends=cuda ;; esac
     program=../../build/examples/$example

@@ -39,7 +39,7 @@ executable('outside', 'outside.c', dependencies: dependency('braid', version: '>
 # All examples in C and C++, by their own files of Meson, beside the installed package.
 EXAMPLES_PROJECT = """project('examples', 'c', 'cpp', default_options: ['c_std=c11', 'werror=true'])
 cc = meson.get_compiler('c')
-braid_addons = ['report', 'tune']
+braid_addons = ['accesses', 'report', 'tune']
 braid_warnings = ['-Wall', '-Wextra', '-D_GNU_SOURCE']
 braid_dep = dependency('braid')
 braid_ranks_dep = dependency('braid_ranks')
