@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/host_memory.h"
 
-// Those that nobody uses, and the bytes of all texts, beyond which the oldest unused ones go.
+// The oldest unused kernels go beyond this number, or if all texts have more than these bytes.
 enum { MOST_UNUSED = 64, MOST_BYTES = 8 << 20 };
 
 struct shared_kernel {

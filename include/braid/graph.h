@@ -99,11 +99,10 @@ typedef struct braid_node_options {
 // The use of a kernel's code for the accesses of its node. Braid reads PTX, also where it compiles
 // that from source (docs/book/accesses.md).
 typedef enum braid_code_use {
-    BRAID_CODE_CHECKS = 0, // planning refuses a node whose code writes a buffer that the node
-                           // declares to read, or touches one that it does not declare
-    BRAID_CODE_DECLARES =
-        1,                 // the node also has the accesses of its code, and needs to declare none
-    BRAID_CODE_UNREAD = 2, // nothing: the program knows better
+    BRAID_CODE_CHECKS = 0,    // planning refuses a node whose code writes a buffer that the node
+                              // declares to read, or touches one that it does not declare
+    BRAID_CODE_DECLARES = 1,  // it also declares the accesses to buffers that the node does not
+    BRAID_CODE_UNREAD = 2,    // nothing: the program knows better
     BRAID_CODE_COMPLETES = 3, // it declares if the node declares no access to a resource among its
                               // arguments, scratch apart, and the kernel has PTX or source for
                               // CUDA; else it checks

@@ -182,8 +182,8 @@ static braid_status find_derived(braid_graph *graph, const char *name,
     return status;
 }
 
-// Whether a node declares all that its code does to a resource. Then its own words stand: they may
-// say more, such as that all bytes are written.
+// Whether a node declares an access to a buffer itself. Then this stands: it may say more, such as
+// that all bytes are written. Planning compares it with the code.
 static bool declares(const braid_graph *graph, const struct graph_arguments *arguments,
                      const braid_access *derived)
 {
@@ -192,8 +192,7 @@ static bool declares(const braid_graph *graph, const struct graph_arguments *arg
         const braid_access *declared = &arguments->accesses[i];
         if (declared->resource.graph == graph->id &&
             declared->resource.index < graph->resources.num &&
-            graph_resource_at(graph, declared->resource.index)->buffer == buffer &&
-            (declared->mode != BRAID_READ || derived->mode == BRAID_READ))
+            graph_resource_at(graph, declared->resource.index)->buffer == buffer)
             return true;
     }
     return false;

@@ -363,6 +363,11 @@ static void declared_accesses_are_compared(void **state)
     check_fails(braid_exec_create(s.device, s.graph, NULL, &exec), BRAID_INVALID_ARGUMENT,
                 "line 9 of the PTX");
     finish(&s);
+    s = make_setting();
+    declare(&s, BRAID_READ, BRAID_READ, BRAID_CODE_DECLARES); // does not hide it
+    check_fails(braid_exec_create(s.device, s.graph, NULL, &exec), BRAID_INVALID_ARGUMENT,
+                "node 0 'blur': it declares to read 'b', and line 9 of the PTX");
+    finish(&s);
 }
 
 static void what_code_never_does_is_remarked(void **state)

@@ -68,11 +68,14 @@ def test_declared_accesses_are_compared_and_the_rest_is_derived():
 
 def test_code_use_says_it():
     (x, y), graph = arrays(2), braid.Graph()
-    first = graph.kernel(copy, 4, [braid.read(x), y], reads=y, code_use="declares")  # and so writes
-    assert "ordered by data in array 0 (written by copy, read" in order(graph, first, graph.kernel(copy, 4, [y, x]))
+    first = graph.kernel(copy, 4, [braid.read(x), y], code_use="declares")
+    assert "ordered by data in array 1 (written by copy, read" in order(graph, first, graph.kernel(copy, 4, [y, x]))
     for use in ("checks", "unread"):
         with pytest.raises(braid.InvalidArgumentError, match="as argument 0, and does not say what it does to it"):
             graph.kernel(copy, 4, [x, y], code_use=use)
+    graph.kernel(copy, 4, [braid.read(x), y], reads=y, code_use="declares")
+    with pytest.raises(braid.InvalidArgumentError, match="node 2 'copy': it declares to read 'array 1'"):
+        graph.plan(costs=braid.CostModel())
     with pytest.raises(braid.InvalidArgumentError, match="code_use of kernel 'copy' 'no' does not exist: there are"):
         graph.kernel(copy, 4, [x, y], code_use="no")
 
