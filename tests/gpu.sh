@@ -21,6 +21,7 @@
 #     loops      loops on streams, as a graph and as islands: the contract suite, and what an iteration costs
 #     audit      1,000 graphs with a wrong declaration each, and 1,000 with a missing order: the audit names all;
 #                its time beside the frame's
+#     derived    examples, and kernels of Triton and Numba, with accesses from their code: audits find no other
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
 #     blackbox   240 failing frames, each in a process of its own: how many name the exact node; the cost of that
 #     beside     the benches launch, rigid, islands and loops, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
@@ -291,6 +292,19 @@ loops() {
 }
 
 # Conjugate gradients by a loop, beside a WHILE node by hand, loops of the host, and CuPy's cg.
+# The audit's frame changes what a program computes, so that only the audits count.
+derived() {
+    local library=$build/tests/gpu/libderive_and_audit.so audited=tests/gpu/derive_and_audit.sh name
+    for name in first_graph from_code/from_code own_kernels cublas_node profile_and_report; do
+        step "derived-$(basename "$name")" "$audited" "$library" "$build/examples/$name" 1
+    done
+    step derived-solver "$audited" "$library" "$build/examples/conjugate_gradient/conjugate_gradient" 1 --device cuda
+    step derived-mpm "$audited" "$library" "$build/examples/sparse_mpm/sparse_mpm" 1 --device cuda
+    step derived-others "$audited" "$library" "$build/tests/gpu/gpu_islands_of_other_compilers_are_right" 1 \
+        "$root/tests/gpu/ptx"
+    grep -h 'nodes derived, ' "$results"/derived-*.log | grep execs
+}
+
 solver() {
     step solver timeout 200 "$build/bench/bench_gpu_solver"
     step solver-cupy timeout 100 python3 bench/gpu/solver.py
@@ -531,11 +545,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frames times sweep large rigid wide loops solver audit blackbox islands adapters}"; do
+for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frames times sweep large rigid wide loops solver audit derived blackbox islands adapters}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

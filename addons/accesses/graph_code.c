@@ -205,6 +205,7 @@ static braid_status find_kernel(struct graph_code *code, const braid_kernel *ker
         free_kernel(kernels[index]);
         kernels[index] = found;
     }
+    code->latest = index;
     *out_kernel = found;
     return BRAID_OK;
 }
@@ -437,15 +438,33 @@ static braid_status check_node(struct graph_code *code, struct accesses_checker 
     return status;
 }
 
+// Whether the kernel makes no access, so that nodes which declare none need no look.
+static bool touches_nothing(const struct code_kernel *kernel)
+{
+    return !why_unproven(kernel) && !read_of(kernel)->found.items.num &&
+           !read_of(kernel)->found.of_variables;
+}
+
+// The kernel that was looked for last, if it is such a one.
+static const braid_kernel *find_idle(const struct graph_code *code)
+{
+    const struct code_kernel *latest = ((struct code_kernel **)code->kernels.items)[code->latest];
+    return touches_nothing(latest) ? latest->kernel : NULL;
+}
+
 static braid_status check_nodes(struct graph_code *code, const struct accesses_view *view,
                                 const struct text_finder *finder)
 {
     const struct graph_node *nodes = graph_nodes(view->graph);
+    const braid_kernel *idle = NULL; // which all nodes give arguments of the same sizes
     struct accesses_checker checker = { 0 };
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < graph_num_nodes(view->graph) && !status; i++) {
-        if (nodes[i].kind == WORK_KERNEL && nodes[i].code_use != BRAID_CODE_UNREAD)
-            status = check_node(code, &checker, view, i, finder);
+        if (nodes[i].kind != WORK_KERNEL || nodes[i].code_use == BRAID_CODE_UNREAD ||
+            (!nodes[i].num_accesses && graph_kernel_of(view->graph, i)->kernel == idle))
+            continue;
+        status = check_node(code, &checker, view, i, finder);
+        idle = status ? NULL : find_idle(code);
     }
     braid_accesses_checker_finish(&checker);
     return status;
