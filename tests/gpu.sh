@@ -295,7 +295,7 @@ loops() {
 # The audit's frame changes what a program computes, so that only the audits count.
 derived() {
     local library=$build/tests/gpu/libderive_and_audit.so audited=tests/gpu/derive_and_audit.sh name
-    for name in first_graph from_code/from_code own_kernels cublas_node profile_and_report; do
+    for name in first_graph from_code/from_code; do
         step "derived-$(basename "$name")" "$audited" "$library" "$build/examples/$name" 1
     done
     step derived-solver "$audited" "$library" "$build/examples/conjugate_gradient/conjugate_gradient" 1 --device cuda

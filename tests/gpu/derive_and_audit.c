@@ -15,12 +15,63 @@
 
 static uint32_t num_derived, num_declared, num_undeclared;
 
+// Memory of the device, which becomes buffers of a graph that knows its resources by name alone.
+enum { MOST_ALLOCATIONS = 4096 };
+static struct {
+    void *memory; // NULL: it was freed
+    uint64_t bytes;
+} allocations[MOST_ALLOCATIONS];
+static size_t num_allocations;
+static const braid_graph *has_allocations; // the latest graph with these as buffers
+
 static void *find_real(const char *name)
 {
     void *function = dlsym(RTLD_NEXT, name);
     if (!function)
         abort();
     return function;
+}
+
+braid_status braid_memory_allocate(braid_device *device, braid_memory_kind kind, uint64_t bytes,
+                                   void **out_memory)
+{
+    __typeof__(&braid_memory_allocate) real;
+    void *function = find_real("braid_memory_allocate");
+    memcpy(&real, &function, sizeof(real));
+    braid_status status = real(device, kind, bytes, out_memory);
+    if (!status && num_allocations < MOST_ALLOCATIONS) {
+        allocations[num_allocations].memory = *out_memory;
+        allocations[num_allocations++].bytes = bytes;
+    }
+    return status;
+}
+
+void braid_memory_free(braid_device *device, void *memory)
+{
+    __typeof__(&braid_memory_free) real;
+    void *function = find_real("braid_memory_free");
+    memcpy(&real, &function, sizeof(real));
+    for (size_t i = 0; i < num_allocations; i++) {
+        if (allocations[i].memory == memory)
+            allocations[i].memory = NULL;
+    }
+    real(device, memory);
+}
+
+static bool add_allocations(braid_graph *graph)
+{
+    if (has_allocations == graph)
+        return false;
+    has_allocations = graph;
+    for (size_t i = 0; i < num_allocations; i++) {
+        char name[32];
+        braid_resource buffer;
+        snprintf(name, sizeof(name), "allocation %zu", i);
+        if (allocations[i].memory && braid_graph_add_buffer(graph, name, allocations[i].memory,
+                                                            allocations[i].bytes, &buffer))
+            abort();
+    }
+    return true;
 }
 
 // A read, or an update: the code tells of it.
@@ -68,6 +119,8 @@ braid_status braid_graph_add_kernel_sized(braid_graph *graph, const braid_kernel
     derived.args = args;
     derived.code_use = BRAID_CODE_DECLARES;
     braid_status status = real(graph, &derived, out_node, size, node_size, kernel_size);
+    if (status && strstr(braid_error_get_message(), "no declared buffer") && add_allocations(graph))
+        status = real(graph, &derived, out_node, size, node_size, kernel_size);
     free(accesses);
     free(args);
     num_derived += !status;
