@@ -16,6 +16,7 @@ struct width {
     bool is_known;   // exactly as many
     unsigned before; // at most as many of the page are before what the fault tells
     bool is_update;  // if it writes these bytes, it reads them first
+    bool is_masked;  // registers may leave out what the fault tells
     uintptr_t begin; // where its operand is in memory; 0: not known
 };
 
@@ -161,6 +162,18 @@ static struct width anywhere(void)
     return (struct width){ .bytes = AUDIT_PAGE, .before = AUDIT_PAGE };
 }
 
+// A vector at RDI is written with a mask. A fault tells of any byte.
+static struct width find_masked(void)
+{
+    enum { VECTOR = 16 };
+    return (struct width){ .bytes = VECTOR, .before = VECTOR - 1, .is_masked = true };
+}
+
+static bool is_masked(unsigned char opcode)
+{
+    return opcode == 0xf7;
+}
+
 static void read_vector_prefix(struct code *code, unsigned char prefix)
 {
     static const unsigned char repeats[] = { 0, 0, 0xf3, 0xf2 };
@@ -200,6 +213,8 @@ static struct width find_vex(struct code *code)
     code->high = is_long ? (unsigned char)~first >> 5 & 3 : 0;
     if (map == 2 && ((*code->next & 0xfc) == 0x90 || *code->next == 0x4b))
         return anywhere();
+    if (map == 1 && is_masked(*code->next))
+        return find_masked();
     return known(find_in_map(code, map, last & 4 ? 32 : 16));
 }
 
@@ -281,6 +296,8 @@ static struct width find_plain(struct code *code)
         unsigned bytes = find_second(code, *code->next);
         if (*code->next == 0xae && (code->next[1] >> 3 & 7) < 2)
             return find_state(code, VECTORS);
+        if (is_masked(*code->next))
+            return find_masked();
         return known(bytes ? bytes : find_vector(code, *code->next, 16));
     }
     code->next--;
@@ -445,7 +462,8 @@ struct faulted {
     uintptr_t told; // one of them, by the fault
     size_t page;
     bool writes;
-    bool is_exact; // else these bytes are the most
+    bool is_exact;  // else these bytes are the most
+    bool is_masked; // not even that one is known
 };
 
 static struct width width_of(const struct audit *audit, const struct audit_fault *fault)
@@ -510,6 +528,10 @@ static void judge_beside(struct audit *audit, uintptr_t begin, uintptr_t end,
 static void judge_faulted(struct audit *audit, const struct faulted *faulted)
 {
     bool is_declared = false;
+    if (faulted->is_masked) {
+        judge_beside(audit, faulted->begin, faulted->end, faulted);
+        return;
+    }
     uintptr_t behind = faulted->told + 1;
     find_end(audit, faulted->told, behind, faulted, &is_declared);
     if (!is_declared) {
@@ -530,7 +552,8 @@ static void mark_made(struct audit *audit, const struct faulted *faulted)
         struct audit_access *access = &audit->declared[i];
         if (!overlaps(access, faulted->begin, faulted->end))
             continue;
-        const bool is_made = faulted->is_exact || has(access, faulted->told);
+        const bool is_made =
+            faulted->is_exact || (!faulted->is_masked && has(access, faulted->told));
         const bool writes = faulted->writes && access->may_write;
         access->is_unsure = access->is_unsure || !is_made;
         access->was_read = access->was_read || is_made;
@@ -590,6 +613,7 @@ void braid_audit_judge(struct audit *audit, const struct audit_fault *fault)
         .page = braid_audit_page_at(&audit->pages, address),
         .writes = fault->writes,
         .is_exact = is_exact,
+        .is_masked = width.is_masked,
     };
     if (fault->writes && width.is_update)
         judge_update(audit, &faulted);
@@ -607,7 +631,7 @@ void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end
         next = smaller(end, round_down(at, AUDIT_PAGE) + AUDIT_PAGE);
         if (page == AUDIT_NO_PAGE)
             continue;
-        const struct faulted faulted = { at, next, at, page, writes, true };
+        const struct faulted faulted = { at, next, at, page, writes, true, false };
         next = smaller(next, find_end(audit, at, next, &faulted, &is_declared));
         mark_made(audit, &faulted);
         if (!is_declared)

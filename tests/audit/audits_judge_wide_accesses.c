@@ -147,6 +147,16 @@ static void compare_integers(void *words)
                      : "xmm0");
 }
 
+// A mask leaves out the vector's first eight bytes, which are of the first buffer.
+static void write_masked(void *words)
+{
+    static const vector mask = { 0, 0, ~0u, ~0u };
+    __asm__ volatile("maskmovdqu %0, %%xmm0"
+                     :
+                     : "x"(mask), "D"((unsigned char *)words + 56)
+                     : "memory");
+}
+
 // The processor chooses of which place it faults first.
 static void compare_places(void *words)
 {
@@ -209,6 +219,8 @@ static void instructions_are_known_or_told_of(void **state)
     expect_kind(compare_places, BRAID_READ, BRAID_READ, BRAID_AUDIT_UNSEEN);
     expect_kind(compare_places, BRAID_READ, 0, BRAID_AUDIT_READS);
     expect_kind(compare_places, 0, BRAID_READ, BRAID_AUDIT_READS);
+    expect_kind(write_masked, 0, BRAID_READ_WRITE, BRAID_AUDIT_UNSEEN);
+    expect_kind(write_masked, BRAID_READ_WRITE, 0, BRAID_AUDIT_WRITES);
     EXPECT_TEXTS(save_vectors, BRAID_READ_WRITE, BRAID_READ_WRITE, NULL);
     expect_kind(save_vectors, BRAID_WRITE, 0, BRAID_AUDIT_WRITES);
     expect_kind(push_short, BRAID_READ_WRITE, BRAID_READ_WRITE, BRAID_AUDIT_UNSEEN);
