@@ -367,11 +367,11 @@ static void end_left_step(struct audit *audit, int thread)
 }
 
 // Until its instruction's end only signals of instructions come to a thread. Any other handler of
-// the program would find an open page.
+// the program would find an open page. A trap that the program blocks would end the process.
 static void begin_trap(ucontext_t *thread, uint64_t *out_mask)
 {
     *out_mask = read_set(&thread->uc_sigmask);
-    write_set(&thread->uc_sigmask, *out_mask | ~AUDIT_OF_INSTRUCTIONS);
+    write_set(&thread->uc_sigmask, (*out_mask | ~AUDIT_OF_INSTRUCTIONS) & ~AUDIT_FAULTS);
     set_trap(thread, true);
 }
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// An audit on the CPU ends no program that blocks signals, sets handlers or forks beside it, and
+// leaves no page closed when it fails.
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "audit/audit_testing.h"
+#include "support/failing_memory.h"
+
+#if defined(__x86_64__) && !defined(UNDER_TSAN)
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+enum { DECLARED = 64, BESIDE = 100, ENDED_BY_HANDLER = 9 };
+
+static pthread_t thread;
+static volatile uint32_t *words; // the buffer has, the first of which are declared
+
+static int open_site(void **state)
+{
+    open_audited(state);
+    words = audited.words;
+    return 0;
+}
+
+static void add_call(braid_host_function *call)
+{
+    braid_resource part;
+    check_ok(braid_graph_add_range(audited.graph, audited.buffer, 0, DECLARED, &part));
+    check_ok(braid_graph_add_host_call(
+        audited.graph,
+        &(braid_host_call){ BRAID_ACCESSES({ part, BRAID_READ_WRITE }), .call = call }, NULL));
+}
+
+static const struct finding *audit_call(braid_host_function *call, braid_audit_kind kind)
+{
+    add_call(call);
+    audit(audited.device, audited.graph, &audited.findings);
+    for (size_t i = 0; i < audited.findings.num; i++)
+        if (audited.findings.items[i].told.kind == kind)
+            return &audited.findings.items[i];
+    return NULL;
+}
+
+static void *write_beside(void *user)
+{
+    words[BESIDE] = 1;
+    return user;
+}
+
+static void *block_most_and_write(void *user)
+{
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+    sigset_t most;
+    sigfillset(&most);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        sigdelset(&most, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &most, NULL);
+    return write_beside(user);
+}
+
+static void let_thread_write(void *user)
+{
+    pthread_create(&thread, NULL, block_most_and_write, user);
+    pthread_join(thread, NULL);
+}
+
+static void a_thread_may_block_traps(void **state)
+{
+    (void)state;
+    const struct finding *writes = audit_call(let_thread_write, BRAID_AUDIT_WRITES);
+    assert_non_null(writes);
+    assert_int_equal(writes->told.begin, 4 * BESIDE);
+}
+
+#define SITE_TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_audited)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SITE_TEST(a_thread_may_block_traps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    skip_program("audits need x86-64, and the thread sanitizer calls handlers later");
+    return 0;
+}
+
+#endif
