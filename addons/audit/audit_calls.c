@@ -634,7 +634,8 @@ static void make_by_itself(struct audit *audit, const char *reason, ucontext_t *
     thread->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
 }
 
-// A handler of the program for these would be called for calls that are handed over.
+// A handler of the program for these would be called for closed pages, or for calls that are handed
+// over.
 static bool sets_handler(const struct audit_call *call)
 {
     int number = (int)call->args[0];
@@ -657,8 +658,8 @@ void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *befo
     before->handed_over = 0;
     if (sets_handler(&call)) {
         braid_audit_calls.rests = true;
-        braid_audit_miss(audit,
-                         "it sets a handler of faults, behind which system calls are not seen");
+        braid_audit_give_up(audit, "it sets a handler of faults, to which closed pages would be "
+                                   "faults of its own");
     }
     const char *reason = find_reason(&call, processor);
     if (reason) {

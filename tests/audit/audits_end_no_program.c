@@ -81,12 +81,38 @@ static void a_thread_may_block_traps(void **state)
     assert_int_equal(writes->told.begin, 4 * BESIDE);
 }
 
+static void end(int number)
+{
+    (void)number;
+    _exit(ENDED_BY_HANDLER);
+}
+
+static void set_handler_and_read(void *user)
+{
+    (void)user;
+    signal(SIGSEGV, end);
+    (void)words[0];
+    signal(SIGSEGV, SIG_DFL);
+    (void)words[1];
+}
+
+static void a_handler_that_a_node_sets_gets_no_fault_of_the_audit(void **state)
+{
+    (void)state;
+    const struct finding *unseen = audit_call(set_handler_and_read, BRAID_AUDIT_UNSEEN);
+    assert_non_null(unseen);
+    assert_string_equal(unseen->text,
+                        "node 0 'host call' is not audited: it sets a handler of faults, to which "
+                        "closed pages would be faults of its own");
+}
+
 #define SITE_TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_audited)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SITE_TEST(a_thread_may_block_traps),
+        SITE_TEST(a_handler_that_a_node_sets_gets_no_fault_of_the_audit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
