@@ -122,11 +122,14 @@ static braid_status start(struct auditing *auditing)
     audit->others = braid_audit_note_others();
     if (!status)
         status = braid_audit_start(audit);
-    if (!status && !audit->sees_calls)
-        status = braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
-                                                 "system calls that use memory of buffers are not "
-                                                 "seen here, and fail, nor are all accesses of "
-                                                 "threads that nodes start");
+    if (status || audit->sees_calls)
+        return status;
+    status = braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
+                                             "system calls that use memory of buffers are not "
+                                             "seen here, and fail, nor are all accesses of "
+                                             "threads that nodes start");
+    if (status)
+        braid_audit_stop(audit);
     return status;
 }
 
