@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a frame, node by node, and reports accesses that are not declared. Counts the waits that the
 // plan loses without declared accesses that were never made.
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,6 +33,28 @@ static braid_status run_node(void *context, uint32_t node)
 // Whether this thread audits: it would wait for the end of its own audit.
 static _Thread_local bool is_auditing;
 
+// State of the process, since a fork is.
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int refusal; // by the system; constant after once
+
+// Only this thread goes on in the child.
+static void leave_parents(void)
+{
+    if (!is_auditing)
+        braid_audit_leave_parents();
+}
+
+static void watch(void)
+{
+    refusal = pthread_atfork(NULL, NULL, leave_parents);
+}
+
+static braid_status watch_forks(void)
+{
+    pthread_once(&once, watch);
+    return refusal ? braid_error_no_memory("the handler of forks") : BRAID_OK;
+}
+
 static braid_status judge_frame(struct auditing *auditing)
 {
     struct error_attempt attempt;
@@ -56,6 +79,8 @@ static braid_status judge_frame(struct auditing *auditing)
 static braid_status run_frames(struct auditing *auditing, const braid_audit_options *options)
 {
     braid_status status = braid_exec_part_memory(auditing->exec, auditing->exec->culled.graph);
+    if (!status)
+        status = watch_forks();
     if (!status)
         status = braid_audit_reach_open(auditing->exec, &auditing->reach);
     braid_audit_lock(auditing->way == &braid_audit_way_by_pages);

@@ -96,6 +96,8 @@ struct audit_way;
 // audit_trap.c. An audit that closes pages runs alone: another would take their rights for those of
 // the program.
 void braid_audit_lock(bool alone);
+// In a child of fork: ends an audit by another thread of its parent, which holds the lock.
+void braid_audit_leave_parents(void);
 void braid_audit_unlock(void);
 
 struct auditing {

@@ -672,6 +672,17 @@ static void block_signals(struct audit *audit)
     pthread_sigmask(SIG_UNBLOCK, &let_through, NULL);
 }
 
+void braid_audit_leave_parents(void)
+{
+    static const pthread_rwlock_t unlocked = PTHREAD_RWLOCK_INITIALIZER;
+    struct audit *audit = atomic_load(&shared.running);
+    if (audit)
+        braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
+    atomic_store(&shared.running, NULL);
+    atomic_store(&shared.num_handling, 0);
+    shared.lock = unlocked;
+}
+
 void braid_audit_lock(bool alone)
 {
     if (alone)

@@ -116,7 +116,65 @@ static int wait_for(pid_t child)
     return WEXITSTATUS(status);
 }
 
+static sem_t has_begun, has_forked;
 static pid_t child;
+
+static void write_second(void *user)
+{
+    ((volatile uint32_t *)user)[1] = 1;
+}
+
+static int audit_in_child(void)
+{
+    static struct findings findings;
+    braid_device *device;
+    braid_graph *graph;
+    braid_resource buffer;
+    uint32_t *page = map_pages(1);
+    words[BESIDE] = 1;
+    check_ok(
+        braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 1 }, &device));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "page", page, PAGE, &buffer));
+    check_ok(braid_graph_add_host_call(
+        graph, &(braid_host_call){ .call = write_second, .user = page }, NULL));
+    audit(device, graph, &findings);
+    words[BESIDE] = 2;
+    return findings.num == 1 && findings.items[0].told.kind == BRAID_AUDIT_WRITES ? DONE : WRONG;
+}
+
+static void *fork_beside(void *user)
+{
+    sem_wait(&has_begun);
+    child = fork();
+    if (child == 0)
+        _exit(audit_in_child());
+    sem_post(&has_forked);
+    return user;
+}
+
+static void wait_for_fork(void *user)
+{
+    (void)user;
+    sem_post(&has_begun);
+    sem_wait(&has_forked);
+}
+
+// Nobody ends the audit of its parent there.
+static void a_child_of_another_thread_may_audit(void **state)
+{
+    (void)state;
+#if defined(UNDER_ASAN)
+    skip_because("a lock of the address sanitizer may be held for ever in the child");
+#endif
+    assert_int_equal(sem_init(&has_begun, 0, 0) | sem_init(&has_forked, 0, 0), 0);
+    assert_int_equal(pthread_create(&thread, NULL, fork_beside, NULL), 0);
+    audit_call(wait_for_fork, BRAID_AUDIT_UNSEEN);
+    pthread_join(thread, NULL);
+    assert_int_equal(wait_for(child), DONE);
+    sem_destroy(&has_begun);
+    sem_destroy(&has_forked);
+}
 
 static bool refuse_to_hand_calls_over(void)
 {
@@ -176,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SITE_TEST(a_thread_may_block_traps),
         SITE_TEST(a_handler_that_a_node_sets_gets_no_fault_of_the_audit),
+        SITE_TEST(a_child_of_another_thread_may_audit),
         SITE_TEST(an_audit_without_memory_leaves_pages_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
