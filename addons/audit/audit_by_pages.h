@@ -21,11 +21,18 @@ enum {
     AUDIT_MOST_OPENED = 16384,     // pages that a node only writes, one by one
     AUDIT_MOST_STEPPED = 128,      // pages: more than an instruction reaches
     AUDIT_STACK_BYTES = 64 * 1024, // each stack of a handler
+    AUDIT_SIGNALS = 64,            // the system has
 };
 
 struct audit_step {
     uintptr_t address;
     int rights; // behind the instruction
+};
+
+// A handler of the program, and the signals that it blocks without the audit.
+struct audit_mask {
+    uintptr_t handler; // 0: the audit leaves it alone
+    uint64_t mask;
 };
 
 // Who had faults at a page. It opens for one instruction of a thread, and so for all threads.
@@ -72,6 +79,7 @@ struct audit {
 
     stack_t stack_before;
     sigset_t signals_before;
+    struct audit_mask masks[AUDIT_SIGNALS];
     unsigned char stack[AUDIT_STACK_BYTES];
 };
 

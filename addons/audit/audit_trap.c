@@ -654,6 +654,48 @@ static bool is_any_replaced(void)
     return false;
 }
 
+static bool is_handled(int number)
+{
+    for (int i = 0; i < NUM_HANDLED; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+// The system ends the process where a thread blocks the signal of its fault. So during an audit no
+// other handler of the program blocks these.
+static void open_masks(struct audit *audit)
+{
+    for (int number = 1; number <= AUDIT_SIGNALS; number++) {
+        struct audit_mask *own = &audit->masks[number - 1];
+        struct sigaction action;
+        if (is_handled(number) || sigaction(number, NULL, &action) ||
+            action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
+            continue;
+        const uint64_t mask = read_set(&action.sa_mask);
+        if (!(mask & AUDIT_FAULTS))
+            continue;
+        *own = (struct audit_mask){ (uintptr_t)action.sa_handler, mask };
+        write_set(&action.sa_mask, mask & ~AUDIT_FAULTS);
+        sigaction(number, &action, NULL);
+    }
+}
+
+// Leaves an action alone that the program has set meanwhile.
+static void close_masks(const struct audit *audit)
+{
+    for (int number = 1; number <= AUDIT_SIGNALS; number++) {
+        const struct audit_mask *own = &audit->masks[number - 1];
+        struct sigaction action;
+        if (!own->handler || sigaction(number, NULL, &action) ||
+            own->handler != (uintptr_t)action.sa_handler ||
+            read_set(&action.sa_mask) != (own->mask & ~AUDIT_FAULTS))
+            continue;
+        write_set(&action.sa_mask, own->mask);
+        sigaction(number, &action, NULL);
+    }
+}
+
 // A handler of the program could not be called where its stack is closed. Signals that end it
 // without a handler stay.
 static void block_signals(struct audit *audit)
@@ -676,8 +718,10 @@ void braid_audit_leave_parents(void)
 {
     static const pthread_rwlock_t unlocked = PTHREAD_RWLOCK_INITIALIZER;
     struct audit *audit = atomic_load(&shared.running);
-    if (audit)
+    if (audit) {
         braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
+        close_masks(audit);
+    }
     atomic_store(&shared.running, NULL);
     atomic_store(&shared.num_handling, 0);
     shared.lock = unlocked;
@@ -705,6 +749,7 @@ braid_status braid_audit_start(struct audit *audit)
     block_signals(audit);
     sigaltstack(&stack, &audit->stack_before);
     set_handlers();
+    open_masks(audit);
     take(audit, KEEPS, NULL);
     bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     leave(audit, KEEPS);
@@ -729,6 +774,7 @@ void braid_audit_stop(struct audit *audit)
     atomic_store(&shared.running, NULL);
     while (atomic_load(&shared.num_handling))
         audit_system(SYS_sched_yield, 0, 0, 0, 0);
+    close_masks(audit);
     sigaltstack(&audit->stack_before, NULL);
     signals_restore(&audit->signals_before);
 }

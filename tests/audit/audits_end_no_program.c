@@ -81,6 +81,44 @@ static void a_thread_may_block_traps(void **state)
     assert_int_equal(writes->told.begin, 4 * BESIDE);
 }
 
+static void write_in_handler(int number)
+{
+    (void)number;
+    words[BESIDE] = 1;
+}
+
+static void *raise_on_thread(void *user)
+{
+    sigset_t own;
+    sigemptyset(&own);
+    sigaddset(&own, SIGUSR1);
+    pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+    pthread_kill(pthread_self(), SIGUSR1);
+    return user;
+}
+
+static void let_thread_raise(void *user)
+{
+    pthread_create(&thread, NULL, raise_on_thread, user);
+    pthread_join(thread, NULL);
+}
+
+// Behind the audit the handler blocks them again.
+static void a_handler_may_block_faults(void **state)
+{
+    struct sigaction action = { .sa_handler = write_in_handler }, behind;
+    (void)state;
+    sigfillset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
+    const struct finding *writes = audit_call(let_thread_raise, BRAID_AUDIT_WRITES);
+    assert_non_null(writes);
+    assert_int_equal(writes->told.begin, 4 * BESIDE);
+    sigaction(SIGUSR1, NULL, &behind);
+    assert_true(behind.sa_handler == write_in_handler);
+    assert_true(sigismember(&behind.sa_mask, SIGSEGV) && sigismember(&behind.sa_mask, SIGTRAP));
+    signal(SIGUSR1, SIG_DFL);
+}
+
 static void end(int number)
 {
     (void)number;
@@ -233,6 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SITE_TEST(a_thread_may_block_traps),
+        SITE_TEST(a_handler_may_block_faults),
         SITE_TEST(a_handler_that_a_node_sets_gets_no_fault_of_the_audit),
         SITE_TEST(a_child_of_another_thread_may_audit),
         SITE_TEST(an_audit_without_memory_leaves_pages_open),
