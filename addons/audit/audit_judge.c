@@ -75,6 +75,22 @@ static bool is_far(const unsigned char *opcode)
            (*opcode == 0xff && ((opcode[1] & 0x38) == 0x18 || (opcode[1] & 0x38) == 0x28));
 }
 
+// Where code is to be short, compilers store 0 by "and", and -1 by "or", each with a byte behind
+// the operand.
+static bool is_short_store(const unsigned char *opcode)
+{
+    enum { WITH_BYTE = 0x83, LIST = 4, NO_BASE = 5, OR = 1, AND = 4 };
+    static const unsigned char displaced[] = { 0, 1, 4, 0 };
+    const unsigned char *at = opcode + 1;
+    const unsigned mode = *at >> 6, operation = *at >> 3 & 7;
+    unsigned base = *at++ & 7;
+    if (base == LIST)
+        base = *at++ & 7;
+    at += mode == 0 && base == NO_BASE ? 4 : displaced[mode];
+    return *opcode == WITH_BYTE &&
+           ((operation == AND && *at == 0) || (operation == OR && *at == 0xff));
+}
+
 // An exchange is none: compilers store by it where the order counts.
 static bool is_update(const unsigned char *opcode)
 {
@@ -84,7 +100,7 @@ static bool is_update(const unsigned char *opcode)
     static opcodes behind_0f = { [10] = 0x3830, 0x0c0b, 0x0083 };
     if (*opcode == 0x0f)
         return is_among(behind_0f, opcode[1]);
-    return is_among(all, *opcode) && !is_of_addresses(opcode);
+    return is_among(all, *opcode) && !is_of_addresses(opcode) && !is_short_store(opcode);
 }
 
 // The bytes of one number or of a vector.

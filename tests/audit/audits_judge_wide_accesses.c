@@ -247,6 +247,21 @@ static void store_in_order(void *words)
     atomic_store((_Atomic uint32_t *)words, 4);
 }
 
+// Compilers mostly store so where code is to be short.
+static void store_in_short(void *words)
+{
+    __asm__ volatile("andl $0, (%0)\n\torq $-1, 8(%0)\n\tandw $0, 16(%0, %1, 4)\n\t"
+                     "orl $-1, 512(%2)"
+                     :
+                     : "r"(words), "r"(1L), "r"((unsigned char *)words - 480)
+                     : "memory", "cc");
+}
+
+static void clear_bits(void *words)
+{
+    __asm__ volatile("andl $1, 16(%0)" : : "r"(words) : "memory", "cc");
+}
+
 static void write_and_add_to_word(void *words)
 {
     ((volatile uint32_t *)words)[3] = 1;
@@ -262,7 +277,11 @@ static void an_update_reads_what_is_only_written(void **state)
     EXPECT_TEXTS(
         negate_word, BRAID_WRITE, 0,
         "node 0 'host call' reads bytes from 16 to 19 of 'first', which it does not declare");
+    EXPECT_TEXTS(
+        clear_bits, BRAID_WRITE, 0,
+        "node 0 'host call' reads bytes from 16 to 19 of 'first', which it does not declare");
     EXPECT_TEXTS(store_in_order, BRAID_WRITE, 0, NULL);
+    EXPECT_TEXTS(store_in_short, BRAID_WRITE, 0, NULL);
     EXPECT_TEXTS(write_and_add_to_word, BRAID_WRITE, 0, NULL);
     EXPECT_TEXTS(add_to_word, BRAID_READ_WRITE, 0, NULL);
 }
