@@ -182,17 +182,25 @@ static braid_status find_derived(braid_graph *graph, const char *name,
     return status;
 }
 
-// Whether a node declares an access to a buffer itself. Then this stands: it may say more, such as
-// that all bytes are written. Planning compares it with the code.
+static bool is_inside(const struct graph_resource *inner, const struct graph_resource *outer)
+{
+    return inner->offset >= outer->offset &&
+           inner->offset + inner->bytes <= outer->offset + outer->bytes;
+}
+
+// Whether a node declares an access to a resource itself. Then this stands: it may say more, such as
+// that all bytes are written, or that the code touches a part only. Planning compares it.
 static bool declares(const braid_graph *graph, const struct graph_arguments *arguments,
                      const braid_access *derived)
 {
-    const uint32_t buffer = graph_resource_at(graph, derived->resource.index)->buffer;
+    const struct graph_resource *made = graph_resource_at(graph, derived->resource.index);
     for (size_t i = 0; i < arguments->num_accesses; i++) {
         const braid_access *declared = &arguments->accesses[i];
-        if (declared->resource.graph == graph->id &&
-            declared->resource.index < graph->resources.num &&
-            graph_resource_at(graph, declared->resource.index)->buffer == buffer)
+        if (declared->resource.graph != graph->id ||
+            declared->resource.index >= graph->resources.num)
+            continue;
+        const struct graph_resource *own = graph_resource_at(graph, declared->resource.index);
+        if (own->buffer == made->buffer && (is_inside(own, made) || is_inside(made, own)))
             return true;
     }
     return false;

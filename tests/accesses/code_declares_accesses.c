@@ -217,6 +217,32 @@ static void code_completes_accesses_to_arguments(void **state)
     finish(&s);
 }
 
+// The node declares what it does to one range, and not to the other that it is given.
+static void each_range_counts_by_itself(void **state)
+{
+    (void)state;
+    struct setting s = make_setting();
+    braid_resource low, high;
+    braid_node first, second;
+    check_ok(braid_graph_add_range(s.graph, s.a, 0, BYTES / 2, &low));
+    check_ok(braid_graph_add_range(s.graph, s.a, BYTES / 2, BYTES / 2, &high));
+    check_ok(braid_graph_add_fill(s.graph,
+                                  &(braid_fill){ .to = a + BYTES / 2,
+                                                 .num_values = BYTES / 2,
+                                                 BRAID_ACCESSES({ high, BRAID_WRITE }) },
+                                  &first));
+    check_ok(
+        braid_graph_add_kernel(s.graph,
+                               &(braid_kernel_node){ .kernel = &copy,
+                                                     .code_use = BRAID_CODE_DECLARES,
+                                                     BRAID_ACCESSES({ low, BRAID_READ_WRITE }),
+                                                     BRAID_ARGS(braid_resource_address(&low),
+                                                                braid_resource_address(&high)) },
+                               &second));
+    explain_has(&s, first, second, "ordered by data in a");
+    finish(&s);
+}
+
 static void variables_of_a_module_are_shared(void **state)
 {
     (void)state;
@@ -402,6 +428,7 @@ int main(void)
         owning_test(pointers_in_structs_count),
         owning_test(resources_have_the_accesses_of_their_arguments),
         owning_test(code_completes_accesses_to_arguments),
+        owning_test(each_range_counts_by_itself),
         owning_test(variables_of_a_module_are_shared),
         owning_test(a_grid_in_memory_is_read),
         owning_test(what_code_does_not_tell_is_refused),
