@@ -298,6 +298,7 @@ static uint32_t load_from(const struct place *place, uint64_t source, int64_t be
     case SOURCE_HIGH:
     case SOURCE_BYTES:
     case SOURCE_PART:
+    case SOURCE_RAISED:
     case SOURCE_SHIFTED:
         return 0; // no addresses
     default:

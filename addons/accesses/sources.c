@@ -133,6 +133,7 @@ static void narrow(struct source_sets *sets, enum source_change change, uint64_t
         break;
     case SOURCE_LOADED:
     case SOURCE_SHIFTED:
+    case SOURCE_RAISED:
         put(sets, SOURCE_PART, 0, 0);
         break;
     default:
@@ -189,8 +190,10 @@ static void shift(struct source_sets *sets, enum source_change change, uint64_t 
     }
     if (may_be_up && kind == SOURCE_HALF)
         put(sets, SOURCE_HIGH, item, offset);
-    if (up && kind == SOURCE_PART)
+    if ((up && kind == SOURCE_PART) || (may_be_up && kind == SOURCE_RAISED))
         put(sets, SOURCE_LOADED, 0, 0);
+    if (may_be_up && kind == SOURCE_PART)
+        put(sets, SOURCE_RAISED, 0, 0);
     if (may_be_up && kind == SOURCE_BYTES)
         put(sets, SOURCE_UNKNOWN, 0, 0);
 }

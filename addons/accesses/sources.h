@@ -24,6 +24,7 @@ enum source_kind {
     SOURCE_VARIABLE,  // an address in a variable of the module
     SOURCE_LOADED,    // 8 bytes of the memory of the device or of constants
     SOURCE_PART,      // at most 4 bytes of those
+    SOURCE_RAISED,    // the same, shifted left by 16 to 31
     SOURCE_SHIFTED,   // such 8 bytes, shifted right: shifted left they may be an address again
     SOURCE_UNKNOWN,   // perhaps an address, and nobody knows which
 };
@@ -68,7 +69,7 @@ enum source_change {
     SOURCE_MEET,        // upper and lower halves of 8 bytes meet
     SOURCE_MULTIPLY,    // a product is no address that was loaded
     SOURCE_SHIFT_LEFT,  // by less than 16
-    SOURCE_SHIFT_HALF,  // by 16 to 31: two of these are more, which programs do to no loaded part
+    SOURCE_SHIFT_HALF,  // by 16 to 31: two of these are more
     SOURCE_SHIFT_UP,    // by 32 or more, or nobody knows by how much
     SOURCE_SHIFT_RIGHT, // by less than 32, or nobody knows by how much
     SOURCE_SHIFT_DOWN,  // by 32 or more

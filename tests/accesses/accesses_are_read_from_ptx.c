@@ -122,7 +122,7 @@ static void addresses_go_through_arithmetic(void **state)
         { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %d0, %r0;\n"
           "mul.wide.u32 %d1, %r1, 65536;\nmad.lo.s64 %d2, %d1, -65536, %d0;\n" USE("d2"),
           "2+8w" },
-        { LOAD_A "ld.global.u32 %r0, [%d0];\nmul.wide.u32 %d1, %r0, 65536;\nshl.b64 %d1, %d1, 20;\n"
+        { LOAD_A "ld.global.u32 %r0, [%d0];\nmul.wide.u32 %d1, %r0, 65536;\nshl.b64 %d1, %d1, 2;\n"
                  "add.s64 %d1, %d1, %d0;\n" USE("d1"),
           "0+0rw" },
         { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %d0, %r0;\n"
@@ -202,6 +202,14 @@ static void memory_gives_back_what_it_holds(void **state)
           LOADED },
         { LOAD_A
           "ld.global.u32 %r0, [%d0];\ncvt.u64.u32 %d1, %r0;\nshl.b64 %d1, %d1, 32;\n" USE("d1"),
+          LOADED },
+        { LOAD_A LOAD_B
+          "ld.global.u64 %d2, [%d0];\nselp.b64 %d2, %d2, %d1, %p0;\n"
+          "cvt.u32.u64 %r0, %d2;\nshr.u64 %d2, %d2, 32;\nshl.b64 %d2, %d2, 16;\n"
+          "shl.b64 %d2, %d2, 16;\ncvt.u64.u32 %d3, %r0;\nor.b64 %d3, %d3, %d2;\n" USE("d3"),
+          LOADED },
+        { LOAD_A LOAD_B "ld.global.u32 %r0, [%d0];\nmul.wide.u32 %d2, %r0, 65536;\n"
+                        "mad.lo.s64 %d2, %d2, 65536, %d1;\n" USE("d2"),
           LOADED },
         { LOAD_A "atom.global.add.u64 %d1, [%d0], 1;\n" USE("d1"), LOADED },
         { LOAD_A "ld.global.u32 %r0, [%d0];\ncvt.u64.u32 %d1, %r0;\n"
