@@ -173,7 +173,7 @@ static void random_kernels(bool mutates, uint64_t num)
     uint64_t num_proven = 0, num_ended = 0, seed = count_of("BRAID_TEST_SEED", 1);
     for (uint64_t i = 0; i < num; i++) {
         struct random random = { seed + i };
-        random_kernel_write(&random, text, sizeof(text));
+        random_kernel_write(&random, KERNEL_THREADS, text, sizeof(text));
         for (uint32_t k = mutates ? 1 + random_below(&random, 3) : 0; k > 0; k--)
             random_kernel_mutate(&random, text, sizeof(text));
         fill(arguments);

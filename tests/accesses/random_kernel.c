@@ -24,7 +24,7 @@ struct writer {
     size_t length, bytes;
     struct pointer pointers[MOST_POINTERS];
     int num_pointers;
-    int num_long, num_word, num_predicate, num_label; // registers and labels used
+    int num_threads, num_long, num_word, num_predicate, num_label; // registers, labels
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format,
@@ -332,7 +332,7 @@ static void share(struct writer *writer)
         put(writer, "mov.u64 %%rd%d, tile;\ncvta.shared.u64 %%rd%d, %%rd%d;\n", address, address,
             address);
         put(writer, "ld.u64 %%rd%d, [%%rd%d+%d];\nbar.sync 0;\n", to, address,
-            8 * below(writer, KERNEL_THREADS));
+            8 * below(writer, writer->num_threads));
     }
     add_pointer(writer, to, a.low, a.high);
 }
@@ -440,9 +440,9 @@ static const char head[] =
     "mov.u32 %r0, 1;\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd0, %r1, 8;\n"
     "mov.u64 %rd1, tile;\nadd.s64 %rd1, %rd1, %rd0;\n";
 
-size_t random_kernel_write(struct random *random, char *text, size_t bytes)
+size_t random_kernel_write(struct random *random, int num_threads, char *text, size_t bytes)
 {
-    struct writer writer = { .random = random, .text = text, .bytes = bytes };
+    struct writer writer = { random, text, .bytes = bytes, .num_threads = num_threads };
     writer.num_long = writer.num_word = 2;
     put(&writer, "%s", head);
     load_own(&writer);

@@ -25,8 +25,8 @@ enum {
 extern const uint32_t kernel_struct_places[3];
 
 // Writes the text of a kernel "k". Its parameters are three pointers, a struct with three more and
-// numbers between, and a number.
-size_t random_kernel_write(struct random *random, char *text, size_t bytes);
+// numbers between, and a number. It runs with at most so many threads, up to KERNEL_THREADS.
+size_t random_kernel_write(struct random *random, int num_threads, char *text, size_t bytes);
 
 // Changes a word of an instruction of the text to one that stands elsewhere in it.
 void random_kernel_mutate(struct random *random, char *text, size_t bytes);
