@@ -233,9 +233,6 @@ static braid_status add_variables(struct graph_code *code, braid_graph *graph,
 {
     char name[160];
     braid_resource resource;
-    *out_resource = find_variables(code, module_of(kernel));
-    if (*out_resource != GRAPH_NONE)
-        return BRAID_OK;
     snprintf(name, sizeof(name), "variables of the module of %.100s", kernel->name);
     if (!braid_array_reserve(&code->variables, 1, sizeof(struct module_variables)))
         return braid_error_no_memory("a resource");
@@ -247,6 +244,15 @@ static braid_status add_variables(struct graph_code *code, braid_graph *graph,
                                                    sizeof(struct module_variables)) =
         (struct module_variables){ module_of(kernel), resource.index };
     return BRAID_OK;
+}
+
+static void take_back(braid_graph *graph)
+{
+    pthread_mutex_lock(&graph->code->lock);
+    graph->code->variables.num--;
+    pthread_mutex_unlock(&graph->code->lock);
+    graph->resources.num--;
+    graph->version--;
 }
 
 // ---- derive ----
@@ -320,7 +326,6 @@ static braid_status derive_locked(struct graph_code *code, braid_graph *graph,
 {
     struct code_kernel *kernel;
     struct text_finder finder;
-    uint32_t variables;
     braid_text_finder_make(&finder);
     braid_status status = braid_extents_extend(graph, &code->extents, &code->num_seen);
     if (!status)
@@ -338,7 +343,12 @@ static braid_status derive_locked(struct graph_code *code, braid_graph *graph,
     const unsigned acts = read_of(kernel)->found.of_variables;
     if (status || !acts)
         return status;
-    status = add_variables(code, graph, launch->kernel, &variables);
+    if (!braid_array_reserve(&derived->accesses, 1, sizeof(braid_access)))
+        return braid_error_no_memory("a node's accesses");
+    uint32_t variables = find_variables(code, module_of(launch->kernel));
+    derived->adds_resource = variables == GRAPH_NONE;
+    if (derived->adds_resource)
+        status = add_variables(code, graph, launch->kernel, &variables);
     return status ? status
                   : add_access(graph, variables,
                                acts & ACCESSES_WRITES ? BRAID_READ_WRITE : BRAID_READ, derived);
@@ -543,5 +553,7 @@ static braid_status list(const braid_graph *graph, struct code_remarks *out_rema
     return is_done ? BRAID_OK : braid_error_no_memory("the remarks of a plan");
 }
 
-static const struct graph_code_doors doors = { create, share, finish, derive, check, list };
+static const struct graph_code_doors doors = {
+    create, share, finish, derive, take_back, check, list
+};
 const struct graph_code_doors *const braid_graph_code = &doors;

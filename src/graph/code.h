@@ -47,6 +47,7 @@ struct code_word {
 struct derived_accesses {
     struct array accesses; // braid_access: one for each resource
     struct array words;    // struct code_word, without the node
+    bool adds_resource;    // the graph's last one, for variables of the module
 };
 
 // About the code of a node: accesses that it declares and its code never makes, or why nobody
@@ -76,6 +77,8 @@ struct graph_code_doors {
     // - The code uses an address in no declared buffer.
     braid_status (*derive)(braid_graph *graph, const struct code_launch *launch,
                            struct derived_accesses *out_accesses);
+    // The node cannot be added: removes the resource that was added last.
+    void (*take_back)(braid_graph *graph);
 
     // Compares the accesses of kernel nodes with those of their code, once for each version of the
     // graph. Without a compiler only texts of the program are read. Errors: BRAID_NO_MEMORY,

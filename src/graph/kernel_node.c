@@ -623,6 +623,8 @@ static braid_status add_kernel_node(braid_graph *graph, const braid_kernel_node 
     }
     if (!status)
         status = braid_graph_add_task(graph, name, &whole.node, add_kernel, &node, out_node);
+    if (status && node.derived.adds_resource)
+        braid_graph_code->take_back(graph);
     graph_arguments_finish(&node.args);
     braid_derived_accesses_finish(&node.derived);
     return status;
