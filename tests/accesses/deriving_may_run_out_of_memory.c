@@ -97,8 +97,8 @@ static bool try_adding(braid_status (*add)(struct world *world), uint64_t nth, b
         check_same(world.graph, before);
         check_ok(add(&world));
     }
-    // The stand-in for NVRTC compiles no accesses.
-    assert_int_equal(graph_nodes(world.graph)[0].num_accesses, add == add_compiled ? 0 : 3);
+    if (add != add_compiled) // the stand-in for NVRTC compiles no accesses
+        assert_int_equal(graph_nodes(world.graph)[0].num_accesses, 3);
     free(before);
     destroy_now(world.graph);
     return has_failed;
