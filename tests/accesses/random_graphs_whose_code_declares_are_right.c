@@ -32,7 +32,7 @@ struct arguments {
 struct node {
     int kernel;
     struct arguments arguments;
-    uint32_t lane_hint;
+    uint32_t lane_hint, place;
     int begins_loop; // how many iterations a loop has that begins here; 0: none does
     bool ends_loop;
 };
@@ -42,10 +42,11 @@ struct trial {
     int num_nodes;
     braid_kernel kernels[KERNELS];
     char texts[KERNELS][TEXT_BYTES];
-    bool has_loops;
+    bool has_loops, has_places;
+    unsigned outputs; // a bit for each buffer; 0: all that is written stays
 };
 
-static braid_device *device;
+static braid_device *device, *group; // which has the device twice
 static braid_stream *stream;
 static unsigned char *memory; // all buffers, one behind the other
 static uint64_t num_proven, num_unproven, num_audited;
@@ -87,6 +88,8 @@ static void make_trial(struct random *random, struct trial *trial)
     int open_nodes = 0;
     trial->num_nodes = 3 + (int)random_below(random, MOST_NODES - 2);
     trial->has_loops = random_chance(random, 20);
+    trial->has_places = !trial->has_loops && random_chance(random, 20);
+    trial->outputs = random_chance(random, 25) ? 1 + random_below(random, (1 << TABLE) - 1) : 0;
     for (int i = 0; i < KERNELS; i++) {
         random_kernel_write(random, 1, trial->texts[i], TEXT_BYTES);
         trial->kernels[i] = (braid_kernel){ .name = "k", .cuda.data = trial->texts[i] };
@@ -95,7 +98,9 @@ static void make_trial(struct random *random, struct trial *trial)
         struct node *node = &trial->nodes[i];
         *node = (struct node){ .kernel = (int)random_below(random, KERNELS) };
         choose_arguments(random, &node->arguments);
-        node->lane_hint = random_chance(random, 30) ? 1 + random_below(random, 3) : 0;
+        node->lane_hint =
+            !trial->has_places && random_chance(random, 30) ? 1 + random_below(random, 3) : 0;
+        node->place = trial->has_places ? random_below(random, 3) : 0;
         if (trial->has_loops && !open_nodes && random_chance(random, 30))
             node->begins_loop = 1 + (int)random_below(random, 3);
         open_nodes += open_nodes || node->begins_loop;
@@ -122,7 +127,7 @@ static braid_kernel_node describe(const struct trial *trial, const struct node *
 
 // An unproven kernel may touch all that its table leads to.
 static braid_node add_node(braid_graph *graph, const struct trial *trial, int index,
-                           const braid_resource *buffers, const braid_node *after)
+                           const braid_resource *buffers, bool is_chain, const braid_node *after)
 {
     const struct node *node = &trial->nodes[index];
     braid_arg args[KERNEL_POINTERS + 2];
@@ -131,6 +136,7 @@ static braid_node add_node(braid_graph *graph, const struct trial *trial, int in
     braid_kernel_node launch = describe(trial, node, args);
     launch.node.after = after;
     launch.node.num_after = after ? 1 : 0;
+    launch.node.place = is_chain ? 0 : node->place;
     for (int i = 0; i < BUFFERS; i++)
         accesses[i] = (braid_access){ buffers[i], BRAID_READ_WRITE };
     const braid_status status = braid_graph_add_kernel(graph, &launch, &added);
@@ -150,6 +156,7 @@ static braid_node add_node(braid_graph *graph, const struct trial *trial, int in
     return added;
 }
 
+// Plans leave out what no output needs, but nothing of a chain.
 static braid_graph *make_graph(const struct trial *trial, bool is_chain)
 {
     braid_graph *graph;
@@ -160,6 +167,9 @@ static braid_graph *make_graph(const struct trial *trial, bool is_chain)
     for (uint32_t i = 0; i < BUFFERS; i++) {
         snprintf(name, sizeof(name), "b%u", i);
         check_ok(braid_graph_add_buffer(graph, name, buffer(i), KERNEL_BUFFER_BYTES, &buffers[i]));
+        check_ok(braid_graph_set_home(graph, buffers[i], BRAID_EVERYWHERE)); // it is host memory
+        if (!is_chain && (trial->outputs >> i & 1))
+            check_ok(braid_graph_set_output(graph, buffers[i]));
     }
     for (int i = 0; i < trial->num_nodes; i++) {
         const int times = trial->nodes[i].begins_loop;
@@ -172,7 +182,7 @@ static braid_graph *make_graph(const struct trial *trial, bool is_chain)
                                             &loop));
             before = (braid_node){ 0 };
         }
-        before = add_node(graph, trial, i, buffers, follows && !times ? &before : NULL);
+        before = add_node(graph, trial, i, buffers, is_chain, follows && !times ? &before : NULL);
         if (trial->nodes[i].ends_loop) {
             check_ok(braid_graph_end(graph));
             before = loop;
@@ -194,11 +204,11 @@ static void reset_memory(uint64_t seed)
     }
 }
 
-static void run(const braid_graph *graph, const braid_exec_options *options, uint64_t seed,
-                unsigned char *out_bytes)
+static void run(braid_device *on, const braid_graph *graph, const braid_exec_options *options,
+                uint64_t seed, unsigned char *out_bytes)
 {
     braid_exec *exec;
-    check_ok(braid_exec_create(device, graph, options, &exec));
+    check_ok(braid_exec_create(on, graph, options, &exec));
     reset_memory(seed);
     for (int i = 0; i < FRAMES; i++)
         check_ok(braid_exec_launch(exec, stream));
@@ -244,10 +254,11 @@ static void try_one(struct random *random, struct trial *trial)
                                       .fixed_lanes = random_chance(random, 50),
                                       .frames_in_flight = 1 + random_below(random, 2),
                                       .no_rewriting = random_chance(random, 80) };
-    run(chain, &one, seed_now, expected);
-    run(graph, &many, seed_now, found);
+    run(device, chain, &one, seed_now, expected);
+    run(trial->has_places ? group : device, graph, &many, seed_now, found);
     for (size_t i = 0; i < ALL_BYTES; i++) {
-        if (expected[i] != found[i])
+        const bool is_kept = !trial->outputs || (trial->outputs >> i / KERNEL_BUFFER_BYTES & 1);
+        if (is_kept && expected[i] != found[i])
             fail_msg("seed %llu: byte %zu of buffer %zu differs", (unsigned long long)seed_now,
                      i % KERNEL_BUFFER_BYTES, i / KERNEL_BUFFER_BYTES);
     }
@@ -264,6 +275,7 @@ static void any_lanes_write_what_one_lane_does(void **state)
     const uint64_t num = count_of("BRAID_TEST_GRAPHS", 60), seed = count_of("BRAID_TEST_SEED", 1);
     void *all;
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(braid_device_open_group((braid_device *const[]){ device, device }, 2, &group));
     check_ok(braid_stream_create(device, NULL, &stream));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, ALL_BYTES, &all));
     memory = all;
@@ -279,6 +291,7 @@ static void any_lanes_write_what_one_lane_does(void **state)
     assert_true(num_proven > num_unproven);
     braid_memory_free(device, all);
     braid_stream_destroy(stream);
+    check_ok(braid_device_close(group));
     check_ok(braid_device_close(device));
 }
 
