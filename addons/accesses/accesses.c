@@ -374,6 +374,12 @@ static braid_status refuse_access(const struct resolver *resolver,
         access->written_at ? "writes" : "reads", name, access->parameter);
 }
 
+// A node that declares any access may read.
+static bool covers(unsigned declared, unsigned acts)
+{
+    return declared && (!(acts & ACCESSES_WRITES) || (declared & ACCESSES_WRITES));
+}
+
 static braid_status check_word(const struct resolver *resolver, const struct kernel_access *access,
                                struct word word, void *user)
 {
@@ -385,14 +391,12 @@ static braid_status check_word(const struct resolver *resolver, const struct ker
         checker->is_whole = checker->is_whole && word.kind != WORD_CHANGES;
         return BRAID_OK;
     }
-    uint32_t buffer = buffer_of(resolver, word.resource);
-    unsigned declared = find_declared(resolver, buffer);
-    if (!declared && word.before != GRAPH_NONE && find_declared(resolver, word.before)) {
-        buffer = word.before; // the code goes backwards from its end
-        declared = find_declared(resolver, buffer);
-    }
-    if (declared && (!(access->acts & ACCESSES_WRITES) || (declared & ACCESSES_WRITES)))
+    const uint32_t buffer = buffer_of(resolver, word.resource);
+    const unsigned declared = find_declared(resolver, buffer);
+    if (covers(declared, access->acts))
         return add_access(access, buffer, &checker->made);
+    if (word.before != GRAPH_NONE && covers(find_declared(resolver, word.before), access->acts))
+        return add_access(access, word.before, &checker->made); // it goes backwards from its end
     return refuse_access(resolver, access, buffer, declared);
 }
 

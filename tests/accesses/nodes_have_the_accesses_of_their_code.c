@@ -364,6 +364,21 @@ static void declared_accesses_are_compared(void **state)
     finish(&s);
 }
 
+// The code goes backwards from the end of a buffer, where another one begins.
+static void the_end_of_a_buffer_is_not_the_next_one(void **state)
+{
+    (void)state;
+    struct setting s = make_setting(copies);
+    s.to[1] = memory + BYTES;
+    const braid_node node =
+        add(&s, &(braid_kernel_node){ .node = { .name = "blur",
+                                                ACCESSES({ s.buffers[0], BRAID_READ_WRITE },
+                                                         { s.buffers[1], BRAID_READ }) },
+                                      ARGUMENTS(s) });
+    expect(check(&s, node), "b never read");
+    finish(&s);
+}
+
 static void declared_accesses_that_never_happen_are_remarks(void **state)
 {
     (void)state;
@@ -421,6 +436,7 @@ int main(void)
         owning_test(what_nobody_can_tell_is_an_error),
         owning_test(an_address_that_changes_is_not_compared),
         owning_test(declared_accesses_are_compared),
+        owning_test(the_end_of_a_buffer_is_not_the_next_one),
         owning_test(declared_accesses_that_never_happen_are_remarks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
