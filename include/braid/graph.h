@@ -128,7 +128,9 @@ typedef struct braid_kernel_node {
     bool may_be_empty; // if y and z are both 0, they mean 1: { 8 } is 8 blocks
     // With BRAID_CODE_DECLARES, adding the node fails where its accesses are not proven, or where
     // the code uses an address in no buffer declared before. Also BRAID_UNSUPPORTED: the kernel has
-    // no PTX, and no compiler is here; BRAID_DEVICE_ERROR: the compiler refuses its source.
+    // no PTX, and no compiler is here; BRAID_DEVICE_ERROR: the compiler refuses its source. Where a
+    // buffer begins at the end of another, an address counts as the begin: declare the other one,
+    // if the code goes backwards.
     braid_code_use code_use;
 } braid_kernel_node;
 

@@ -246,6 +246,7 @@ static void try_one(struct random *random, struct trial *trial)
                                          trial->has_loops ? BRAID_MODE_AUTO : BRAID_MODE_STREAMS,
                                      .max_lanes = 1,
                                      .no_rewriting = true };
+    // A compiler of islands may be here, or not.
     const braid_exec_options many = { .mode = trial->has_loops || random_chance(random, 70)
                                                   ? BRAID_MODE_AUTO
                                                   : BRAID_MODE_STREAMS,
@@ -253,6 +254,7 @@ static void try_one(struct random *random, struct trial *trial)
                                       .ignore_costs = random_chance(random, 50),
                                       .fixed_lanes = random_chance(random, 50),
                                       .frames_in_flight = 1 + random_below(random, 2),
+                                      .islands = BRAID_ISLANDS_NEVER,
                                       .no_rewriting = random_chance(random, 80) };
     run(device, chain, &one, seed_now, expected);
     run(trial->has_places ? group : device, graph, &many, seed_now, found);
