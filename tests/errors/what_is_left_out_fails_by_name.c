@@ -61,6 +61,19 @@ static void a_function_tells_its_name(void **state)
     assert_true(braid_graph_takes_part(graph, NULL, 0));
 }
 
+static void code_declares_nothing(void **state)
+{
+    (void)state;
+    static const braid_kernel kernel = { .name = "idle", .cuda.data = ".version 8.0" };
+    braid_graph *graph = own_graph();
+    braid_kernel_node launch = { .kernel = &kernel, .code_use = BRAID_CODE_DECLARES };
+    check_fails(braid_graph_add_kernel(graph, &launch, NULL), BRAID_UNSUPPORTED,
+                "BRAID_CODE_DECLARES: this Braid was built without the add-on 'accesses'");
+    assert_int_equal(braid_graph_get_num_nodes(graph), 0);
+    launch.code_use = BRAID_CODE_CHECKS;
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+}
+
 static void count(void *user)
 {
     ++*(int *)user;
@@ -90,6 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         owning_test(a_function_tells_its_name),
+        owning_test(code_declares_nothing),
         owning_test(a_graph_is_played_without_islands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
