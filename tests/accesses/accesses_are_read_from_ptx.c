@@ -201,7 +201,7 @@ static void memory_gives_back_what_it_holds(void **state)
                  "mov.b64 %d2, {%r0, %r1};\n" USE("d2"),
           LOADED },
         { LOAD_A
-          "ld.global.u32 %r0, [%d0];\ncvt.u64.u32 %d1, %r0;\nshl.b64 %d1, %d1, 32;\n" USE("d1"),
+          "ld.global.u32 %r0, [%d0];\ncvt.u64.u32 %d1, %r0;\nshl.b64 %d2, %d1, 32;\n" USE("d2"),
           LOADED },
         { LOAD_A LOAD_B
           "ld.global.u64 %d2, [%d0];\nselp.b64 %d2, %d2, %d1, %p0;\n"
