@@ -399,14 +399,17 @@ static braid_status remark_unchecked(struct graph_code *code, uint32_t node,
         code, (struct code_remark){ .node = node, .resource = GRAPH_NONE, .why = kernel->why_at });
 }
 
-// Another node's derived accesses tell of the variables, so all that use them must.
+// Another node's derived accesses tell of the variables, so all that use them must. Compiled for
+// another device, source may use variables that it did not use when its node was added.
 static braid_status check_variables(const struct graph_code *code, const braid_graph *graph,
                                     uint32_t node, const struct code_kernel *kernel)
 {
     const unsigned acts = read_of(kernel)->found.of_variables;
     const uint32_t variables = acts ? find_variables(code, module_of(kernel->kernel)) : GRAPH_NONE;
     const struct graph_node *of = &graph_nodes(graph)[node];
-    if (variables == GRAPH_NONE)
+    const bool is_derived = of->code_use == BRAID_CODE_DECLARES;
+    const char *verb = acts & ACCESSES_WRITES ? "writes" : "reads";
+    if (!acts || (variables == GRAPH_NONE && !is_derived))
         return BRAID_OK;
     for (uint32_t i = 0; i < of->num_accesses; i++) {
         const struct graph_access *access =
@@ -415,10 +418,15 @@ static braid_status check_variables(const struct graph_code *code, const braid_g
             (access->mode != BRAID_READ || !(acts & ACCESSES_WRITES)))
             return BRAID_OK;
     }
+    const struct node_text name = braid_node_text(node, braid_graph_name(graph, node));
+    if (is_derived)
+        return braid_error_invalid("node %s: compiled for this device its kernel %s variables of "
+                                   "its module, and not so when the node was added: declare the "
+                                   "node's accesses",
+                                   name.text, verb);
     return braid_error_invalid("node %s: its kernel %s variables of its module, as nodes do whose "
                                "code declares them: let its code declare its accesses too",
-                               braid_node_text(node, braid_graph_name(graph, node)).text,
-                               acts & ACCESSES_WRITES ? "writes" : "reads");
+                               name.text, verb);
 }
 
 static braid_status check_node(struct graph_code *code, struct accesses_checker *checker,

@@ -6,6 +6,8 @@
 
 #include <braid/braid.h>
 
+#include "base/host_memory.h"
+#include "graph/code.h"
 #include "support/check.h"
 #include "support/owner.h"
 
@@ -260,6 +262,31 @@ static void variables_of_a_module_are_shared(void **state)
     finish(&s);
 }
 
+static braid_status find_counts(void *user, uint32_t node, const braid_kernel *kernel,
+                                char **out_text, const char **out_entry)
+{
+    (void)user, (void)node, (void)kernel;
+    *out_text = braid_copy_text(steps);
+    *out_entry = "counts";
+    return *out_text ? BRAID_OK : BRAID_NO_MEMORY;
+}
+
+// For the device on which an exec is made its source is other code.
+static void variables_that_code_uses_later_are_told(void **state)
+{
+    (void)state;
+    static const braid_kernel compiled = {
+        .name = "compiled",
+        .source = "extern \"C\" __global__ void compiled(const int *from, int *to) {}\n"
+    };
+    const struct text_finder finder = { .target = "another", .find = find_counts };
+    struct setting s = make_setting();
+    add(&s, &compiled, a, b);
+    check_fails(braid_graph_code->check(s.graph, &finder), BRAID_INVALID_ARGUMENT,
+                "node 0 'compiled': compiled for this device its kernel writes variables");
+    finish(&s);
+}
+
 static void a_grid_in_memory_is_read(void **state)
 {
     (void)state;
@@ -430,6 +457,7 @@ int main(void)
         owning_test(code_completes_accesses_to_arguments),
         owning_test(each_range_counts_by_itself),
         owning_test(variables_of_a_module_are_shared),
+        owning_test(variables_that_code_uses_later_are_told),
         owning_test(a_grid_in_memory_is_read),
         owning_test(what_code_does_not_tell_is_refused),
         owning_test(addresses_that_the_code_uses_stay),
