@@ -188,8 +188,8 @@ static bool is_inside(const struct graph_resource *inner, const struct graph_res
            inner->offset + inner->bytes <= outer->offset + outer->bytes;
 }
 
-// Whether a node declares an access to a resource itself. Then this stands: it may say more, such as
-// that all bytes are written, or that the code touches a part only. Planning compares it.
+// Whether a node declares an access to a resource itself. Then this stands: it may say more, such
+// as that all bytes are written, or that the code touches a part only. Planning compares it.
 static bool declares(const braid_graph *graph, const struct graph_arguments *arguments,
                      const braid_access *derived)
 {
