@@ -292,14 +292,14 @@ loops() {
 }
 
 # Conjugate gradients by a loop, beside a WHILE node by hand, loops of the host, and CuPy's cg.
-# The audit's frame changes what a program computes, so that only the audits count.
+# The audit's frame changes what a program computes, so that only the audits count. sparse_mpm is not among them: 30 of
+# its 440 nodes take a struct whose pointers its code indexes, and whose sizes look like an address.
 derived() {
     local library=$build/tests/gpu/libderive_and_audit.so audited=tests/gpu/derive_and_audit.sh name
-    for name in first_graph from_code/from_code; do
+    for name in first_graph from_code/from_code blur_image; do
         step "derived-$(basename "$name")" "$audited" "$library" "$build/examples/$name" 1
     done
     step derived-solver "$audited" "$library" "$build/examples/conjugate_gradient/conjugate_gradient" 1 --device cuda
-    step derived-mpm "$audited" "$library" "$build/examples/sparse_mpm/sparse_mpm" 1 --device cuda
     step derived-others "$audited" "$library" "$build/tests/gpu/gpu_islands_of_other_compilers_are_right" 1 \
         "$root/tests/gpu/ptx"
     grep -h 'nodes derived, ' "$results"/derived-*.log | grep execs
