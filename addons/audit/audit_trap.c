@@ -371,7 +371,8 @@ static void end_left_step(struct audit *audit, int thread)
 static void begin_trap(ucontext_t *thread, uint64_t *out_mask)
 {
     *out_mask = read_set(&thread->uc_sigmask);
-    write_set(&thread->uc_sigmask, (*out_mask | ~AUDIT_OF_INSTRUCTIONS) & ~AUDIT_FAULTS);
+    write_set(&thread->uc_sigmask,
+              (*out_mask | ~AUDIT_OF_INSTRUCTIONS) & ~(AUDIT_BIT(SIGSEGV) | AUDIT_BIT(SIGTRAP)));
     set_trap(thread, true);
 }
 

@@ -73,6 +73,28 @@ static void let_thread_write(void *user)
     pthread_join(thread, NULL);
 }
 
+static void *block_calls_and_write(void *user)
+{
+    sigset_t calls;
+    sigemptyset(&calls);
+    sigaddset(&calls, SIGSYS);
+    pthread_sigmask(SIG_BLOCK, &calls, NULL);
+    pthread_kill(pthread_self(), SIGSYS);
+    return write_beside(user);
+}
+
+static void let_thread_keep_signal(void *user)
+{
+    pthread_create(&thread, NULL, block_calls_and_write, user);
+    pthread_join(thread, NULL);
+}
+
+static void a_signal_that_a_thread_blocks_stays_blocked(void **state)
+{
+    (void)state;
+    assert_non_null(audit_call(let_thread_keep_signal, BRAID_AUDIT_WRITES));
+}
+
 static void a_thread_may_block_traps(void **state)
 {
     (void)state;
@@ -271,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SITE_TEST(a_thread_may_block_traps),
+        SITE_TEST(a_signal_that_a_thread_blocks_stays_blocked),
         SITE_TEST(a_handler_may_block_faults),
         SITE_TEST(a_handler_that_a_node_sets_gets_no_fault_of_the_audit),
         SITE_TEST(a_child_of_another_thread_may_audit),
