@@ -37,11 +37,9 @@ static _Thread_local bool is_auditing;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int refusal; // by the system; constant after once
 
-// Only this thread goes on in the child.
 static void leave_parents(void)
 {
-    if (!is_auditing)
-        braid_audit_leave_parents();
+    braid_audit_leave_parents(is_auditing);
 }
 
 static void watch(void)

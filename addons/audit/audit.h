@@ -96,8 +96,9 @@ struct audit_way;
 // audit_trap.c. An audit that closes pages runs alone: another would take their rights for those of
 // the program.
 void braid_audit_lock(bool alone);
-// In a child of fork: ends an audit by another thread of its parent, which holds the lock.
-void braid_audit_leave_parents(void);
+// In a child of fork, where only this thread goes on: ends an audit by another one. The child's own
+// audit alone has the lock.
+void braid_audit_leave_parents(bool is_auditing);
 void braid_audit_unlock(void);
 
 struct auditing {

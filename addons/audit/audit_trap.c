@@ -715,17 +715,22 @@ static void block_signals(struct audit *audit)
     pthread_sigmask(SIG_UNBLOCK, &let_through, NULL);
 }
 
-void braid_audit_leave_parents(void)
+// The C library's lock knows the thread that writes by a number, which differs in the child.
+void braid_audit_leave_parents(bool is_auditing)
 {
     static const pthread_rwlock_t unlocked = PTHREAD_RWLOCK_INITIALIZER;
     struct audit *audit = atomic_load(&shared.running);
+    atomic_store(&shared.num_handling, 0);
+    shared.lock = unlocked;
+    if (is_auditing) {
+        braid_audit_lock(true);
+        return;
+    }
     if (audit) {
         braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
         close_masks(audit);
     }
     atomic_store(&shared.running, NULL);
-    atomic_store(&shared.num_handling, 0);
-    shared.lock = unlocked;
 }
 
 void braid_audit_lock(bool alone)

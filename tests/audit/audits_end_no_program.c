@@ -236,6 +236,26 @@ static void a_child_of_another_thread_may_audit(void **state)
     sem_destroy(&has_forked);
 }
 
+static void fork_in_node(void *user)
+{
+    (void)user;
+    child = fork();
+}
+
+// The child ends the audit of its parent before its own.
+static void a_child_of_a_node_may_audit(void **state)
+{
+    const pid_t parent = getpid();
+    (void)state;
+#if defined(UNDER_ASAN)
+    skip_because("a lock of the address sanitizer may be held for ever in the child");
+#endif
+    audit_call(fork_in_node, BRAID_AUDIT_UNSEEN);
+    if (getpid() != parent)
+        _exit(audit_in_child());
+    assert_int_equal(wait_for(child), DONE);
+}
+
 static bool refuse_to_hand_calls_over(void)
 {
     enum { HAND_OVER = 59 };
@@ -297,6 +317,7 @@ int main(void)
         SITE_TEST(a_handler_may_block_faults),
         SITE_TEST(a_handler_that_a_node_sets_gets_no_fault_of_the_audit),
         SITE_TEST(a_child_of_another_thread_may_audit),
+        SITE_TEST(a_child_of_a_node_may_audit),
         SITE_TEST(an_audit_without_memory_leaves_pages_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
