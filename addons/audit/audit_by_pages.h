@@ -29,6 +29,9 @@ struct audit_step {
     int rights; // behind the instruction
 };
 
+// An action as the system has it, in words.
+enum { AUDIT_HANDLER, AUDIT_MASK = 3, AUDIT_ACTION_WORDS };
+
 // A handler of the program, and the signals that it blocks without the audit.
 struct audit_mask {
     uintptr_t handler; // 0: the audit leaves it alone
@@ -79,7 +82,8 @@ struct audit {
 
     stack_t stack_before;
     sigset_t signals_before;
-    struct audit_mask masks[AUDIT_SIGNALS];
+    struct audit_mask masks[AUDIT_SIGNALS]; // by number - 1
+    unsigned long action[AUDIT_ACTION_WORDS], replaced[AUDIT_ACTION_WORDS];
     unsigned char stack[AUDIT_STACK_BYTES];
 };
 

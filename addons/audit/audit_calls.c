@@ -644,6 +644,49 @@ static bool sets_handler(const struct audit_call *call)
             number == SIGFPE || number == SIGILL);
 }
 
+// Where the call has the mask of handlers that may run; 0: nowhere.
+static uintptr_t find_handler_mask(struct audit *audit, const struct audit_call *call)
+{
+    const uintptr_t *args = call->args, *action = (const uintptr_t *)args[1];
+    switch (call->number) {
+    case SYS_rt_sigsuspend:
+        return args[0];
+    case SYS_ppoll:
+        return args[3];
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+        return args[4];
+    case SYS_pselect6:
+        return is_readable(audit, args[5], sizeof(uintptr_t)) ? *(const uintptr_t *)args[5] : 0;
+    case SYS_rt_sigaction:
+        return is_readable(audit, args[1], AUDIT_ACTION_WORDS * sizeof(*action)) &&
+                       action[AUDIT_HANDLER] != (uintptr_t)SIG_DFL &&
+                       action[AUDIT_HANDLER] != (uintptr_t)SIG_IGN
+                   ? (uintptr_t)&action[AUDIT_MASK]
+                   : 0;
+    default:
+        return 0;
+    }
+}
+
+static bool blocks_faults(struct audit *audit, const struct audit_call *call)
+{
+    const uintptr_t mask = find_handler_mask(audit, call);
+    return is_readable(audit, mask, sizeof(uint64_t)) && *(const uint64_t *)mask & AUDIT_FAULTS;
+}
+
+// The program gets its own mask in the action that the call tells.
+static void tell_own_mask(const struct audit *audit, const struct audit_call *call, long result)
+{
+    uintptr_t *told = (uintptr_t *)call->args[2];
+    if (call->number != SYS_rt_sigaction || result || !told)
+        return;
+    const struct audit_mask *own = &audit->masks[call->args[0] - 1];
+    if (own->handler && told[AUDIT_HANDLER] == own->handler &&
+        told[AUDIT_MASK] == (own->mask & ~AUDIT_FAULTS))
+        told[AUDIT_MASK] = own->mask;
+}
+
 void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
                             unsigned processor, ucontext_t *thread)
 {
@@ -660,6 +703,10 @@ void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *befo
         braid_audit_calls.rests = true;
         braid_audit_give_up(audit, "it sets a handler of faults, to which closed pages would be "
                                    "faults of its own");
+    } else if (blocks_faults(audit, &call)) {
+        braid_audit_calls.rests = true;
+        braid_audit_give_up(audit, "a handler that blocks faults may run, which would end the "
+                                   "process at a closed page");
     }
     const char *reason = find_reason(&call, processor);
     if (reason) {
@@ -711,6 +758,7 @@ void braid_audit_call_end(struct audit *audit, struct audit_calls_before *before
     before->handed_over = 0;
     if (repeat(audit, &before->call, thread))
         return;
+    tell_own_mask(audit, &before->call, registers[REG_RAX]);
     close_pages(audit, &before->call, registers[REG_RAX]);
     registers[REG_RSI] = (greg_t)before->call.args[1];
     registers[REG_RIP] = (greg_t)before->call.back;

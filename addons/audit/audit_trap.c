@@ -663,37 +663,53 @@ static bool is_handled(int number)
     return false;
 }
 
+// Tells the system's own where the system refuses to tell one.
+static const unsigned long *find_action(struct audit *audit, int number)
+{
+    audit->action[AUDIT_HANDLER] = (uintptr_t)SIG_DFL;
+    read_action(number, audit->action);
+    return audit->action;
+}
+
+// Another thread may set an action meanwhile, which is put back.
+static void change_mask(struct audit *audit, int number, uint64_t mask)
+{
+    unsigned long *action = audit->action, *replaced = audit->replaced;
+    action[AUDIT_MASK] = mask;
+    if (!audit_system(SYS_rt_sigaction, (unsigned)number, (uintptr_t)action, (uintptr_t)replaced,
+                      sizeof(mask)) &&
+        replaced[AUDIT_HANDLER] != action[AUDIT_HANDLER])
+        audit_system(SYS_rt_sigaction, (unsigned)number, (uintptr_t)replaced, 0, sizeof(mask));
+}
+
 // The system ends the process where a thread blocks the signal of its fault. So during an audit no
-// other handler of the program blocks these.
+// other handler of the program blocks these. The program may set some between nodes.
 static void open_masks(struct audit *audit)
 {
     for (int number = 1; number <= AUDIT_SIGNALS; number++) {
-        struct audit_mask *own = &audit->masks[number - 1];
-        struct sigaction action;
-        if (is_handled(number) || sigaction(number, NULL, &action) ||
-            action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
+        if (is_handled(number))
             continue;
-        const uint64_t mask = read_set(&action.sa_mask);
-        if (!(mask & AUDIT_FAULTS))
+        const unsigned long *action = find_action(audit, number);
+        const uint64_t mask = action[AUDIT_MASK];
+        if (action[AUDIT_HANDLER] == (uintptr_t)SIG_DFL ||
+            action[AUDIT_HANDLER] == (uintptr_t)SIG_IGN || !(mask & AUDIT_FAULTS))
             continue;
-        *own = (struct audit_mask){ (uintptr_t)action.sa_handler, mask };
-        write_set(&action.sa_mask, mask & ~AUDIT_FAULTS);
-        sigaction(number, &action, NULL);
+        audit->masks[number - 1] = (struct audit_mask){ action[AUDIT_HANDLER], mask };
+        change_mask(audit, number, mask & ~AUDIT_FAULTS);
     }
 }
 
 // Leaves an action alone that the program has set meanwhile.
-static void close_masks(const struct audit *audit)
+static void close_masks(struct audit *audit)
 {
     for (int number = 1; number <= AUDIT_SIGNALS; number++) {
         const struct audit_mask *own = &audit->masks[number - 1];
-        struct sigaction action;
-        if (!own->handler || sigaction(number, NULL, &action) ||
-            own->handler != (uintptr_t)action.sa_handler ||
-            read_set(&action.sa_mask) != (own->mask & ~AUDIT_FAULTS))
+        if (!own->handler)
             continue;
-        write_set(&action.sa_mask, own->mask);
-        sigaction(number, &action, NULL);
+        const unsigned long *action = find_action(audit, number);
+        if (own->handler == action[AUDIT_HANDLER] &&
+            action[AUDIT_MASK] == (own->mask & ~AUDIT_FAULTS))
+            change_mask(audit, number, own->mask);
     }
 }
 
@@ -776,17 +792,18 @@ void braid_audit_stop(struct audit *audit)
     braid_audit_calls_stop();
     braid_audit_pause(audit);
     braid_audit_wait_for_faults();
+    close_masks(audit); // while a child of fork knows of them
     atomic_store(&shared.late_thread, 0);
     atomic_store(&shared.running, NULL);
     while (atomic_load(&shared.num_handling))
         audit_system(SYS_sched_yield, 0, 0, 0, 0);
-    close_masks(audit);
     sigaltstack(&audit->stack_before, NULL);
     signals_restore(&audit->signals_before);
 }
 
 void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 {
+    open_masks(audit);
     take(audit, KEEPS, NULL);
     bool is_closed = !audit->is_open || braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     audit->is_open = audit->hides = audit->is_wide = audit->hides_reads = false;

@@ -31,13 +31,20 @@ static int open_site(void **state)
     return 0;
 }
 
-static void add_call(braid_host_function *call)
+static void add_call_with(braid_host_function *call, void *user)
 {
     braid_resource part;
     check_ok(braid_graph_add_range(audited.graph, audited.buffer, 0, DECLARED, &part));
-    check_ok(braid_graph_add_host_call(
-        audited.graph,
-        &(braid_host_call){ BRAID_ACCESSES({ part, BRAID_READ_WRITE }), .call = call }, NULL));
+    check_ok(
+        braid_graph_add_host_call(audited.graph,
+                                  &(braid_host_call){ BRAID_ACCESSES({ part, BRAID_READ_WRITE }),
+                                                      .call = call, .user = user },
+                                  NULL));
+}
+
+static void add_call(braid_host_function *call)
+{
+    add_call_with(call, NULL);
 }
 
 static const struct finding *audit_call(braid_host_function *call, braid_audit_kind kind)
@@ -48,6 +55,13 @@ static const struct finding *audit_call(braid_host_function *call, braid_audit_k
         if (audited.findings.items[i].told.kind == kind)
             return &audited.findings.items[i];
     return NULL;
+}
+
+static void skip_without_calls(void)
+{
+    audit(audited.device, audited.graph, &audited.findings);
+    if (audited.findings.lacks_calls)
+        skip_because("system calls of nodes are not seen here");
 }
 
 static void *write_beside(void *user)
@@ -147,6 +161,80 @@ static void end(int number)
     _exit(ENDED_BY_HANDLER);
 }
 
+static void set_handler_and_raise(void *user)
+{
+    struct sigaction *before = user, action = { .sa_handler = write_in_handler };
+    sigset_t own;
+    sigfillset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, before);
+    sigemptyset(&own);
+    sigaddset(&own, SIGUSR1);
+    pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+    raise(SIGUSR1);
+}
+
+static void raise_again(void *user)
+{
+    (void)user;
+    raise(SIGUSR1);
+}
+
+static void find_own_mask(void *user)
+{
+    sigaction(SIGUSR1, NULL, user);
+}
+
+// The first node's pages are open, and the next ones' handlers let faults through. Neither shows in
+// what the program is told.
+static void a_node_may_set_a_handler_that_blocks_faults(void **state)
+{
+    struct sigaction before, between, action = { .sa_handler = end };
+    const struct finding *writes = NULL;
+    (void)state;
+    skip_without_calls();
+    sigfillset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
+    add_call_with(set_handler_and_raise, &before);
+    add_call_with(raise_again, NULL);
+    add_call_with(find_own_mask, &between);
+    audit(audited.device, audited.graph, &audited.findings);
+    for (size_t i = 0; i < audited.findings.num; i++)
+        if (audited.findings.items[i].told.kind == BRAID_AUDIT_WRITES)
+            writes = &audited.findings.items[i];
+    assert_string_equal(audited.findings.items[0].text,
+                        "node 0 'host call' is not audited: a handler that blocks faults may run, "
+                        "which would end the process at a closed page");
+    assert_true(sigismember(&before.sa_mask, SIGSEGV) && before.sa_handler == end);
+    assert_true(sigismember(&between.sa_mask, SIGSEGV));
+    assert_non_null(writes);
+    sigaction(SIGUSR1, &before, &between);
+    assert_true(sigismember(&between.sa_mask, SIGSEGV));
+    signal(SIGUSR1, SIG_DFL);
+}
+
+static void suspend(void *user)
+{
+    sigset_t own;
+    sigemptyset(&own);
+    sigaddset(&own, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &own, NULL);
+    raise(SIGUSR1);
+    sigfillset(&own);
+    sigdelset(&own, SIGUSR1);
+    sigsuspend(&own);
+    (void)user;
+}
+
+static void a_node_may_wait_for_a_signal_without_faults(void **state)
+{
+    (void)state;
+    skip_without_calls();
+    signal(SIGUSR1, write_in_handler);
+    assert_non_null(audit_call(suspend, BRAID_AUDIT_UNSEEN));
+    assert_int_equal(words[BESIDE], 1);
+    signal(SIGUSR1, SIG_DFL);
+}
+
 static void set_handler_and_read(void *user)
 {
     (void)user;
@@ -159,6 +247,7 @@ static void set_handler_and_read(void *user)
 static void a_handler_that_a_node_sets_gets_no_fault_of_the_audit(void **state)
 {
     (void)state;
+    skip_without_calls();
     const struct finding *unseen = audit_call(set_handler_and_read, BRAID_AUDIT_UNSEEN);
     assert_non_null(unseen);
     assert_string_equal(unseen->text,
@@ -315,6 +404,8 @@ int main(void)
         SITE_TEST(a_thread_may_block_traps),
         SITE_TEST(a_signal_that_a_thread_blocks_stays_blocked),
         SITE_TEST(a_handler_may_block_faults),
+        SITE_TEST(a_node_may_set_a_handler_that_blocks_faults),
+        SITE_TEST(a_node_may_wait_for_a_signal_without_faults),
         SITE_TEST(a_handler_that_a_node_sets_gets_no_fault_of_the_audit),
         SITE_TEST(a_child_of_another_thread_may_audit),
         SITE_TEST(a_child_of_a_node_may_audit),
