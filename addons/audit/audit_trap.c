@@ -671,15 +671,21 @@ static const unsigned long *find_action(struct audit *audit, int number)
     return audit->action;
 }
 
-// Another thread may set an action meanwhile, which is put back.
+// Another thread may set an action meanwhile, and so again. The last one is put back.
 static void change_mask(struct audit *audit, int number, uint64_t mask)
 {
-    unsigned long *action = audit->action, *replaced = audit->replaced;
-    action[AUDIT_MASK] = mask;
-    if (!audit_system(SYS_rt_sigaction, (unsigned)number, (uintptr_t)action, (uintptr_t)replaced,
-                      sizeof(mask)) &&
-        replaced[AUDIT_HANDLER] != action[AUDIT_HANDLER])
-        audit_system(SYS_rt_sigaction, (unsigned)number, (uintptr_t)replaced, 0, sizeof(mask));
+    unsigned long *next = audit->action, *replaced = audit->replaced;
+    unsigned long handler = next[AUDIT_HANDLER], expected = next[AUDIT_MASK];
+    next[AUDIT_MASK] = mask;
+    while (!audit_system(SYS_rt_sigaction, (unsigned)number, (uintptr_t)next, (uintptr_t)replaced,
+                         sizeof(mask)) &&
+           (replaced[AUDIT_HANDLER] != handler || replaced[AUDIT_MASK] != expected)) {
+        unsigned long *put = next;
+        handler = put[AUDIT_HANDLER];
+        expected = put[AUDIT_MASK];
+        next = replaced;
+        replaced = put;
+    }
 }
 
 // The system ends the process where a thread blocks the signal of its fault. So during an audit no
