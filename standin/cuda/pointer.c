@@ -56,7 +56,7 @@ static CUresult tell(const struct memory_facts *facts, CUdeviceptr memory,
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         if (known && facts->kind == MEMORY_DEVICE)
             return CUDA_ERROR_INVALID_VALUE;
-        put_word(to, known ? memory : 0);
+        put_word(to, memory); // driver 580 tells an unknown address itself: the host may know it
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         put_word(to, facts->id);

@@ -125,6 +125,7 @@ static void several_attributes_come_at_once(void **state)
     must(cuPointerGetAttributes(4, attributes, values, device(&kinds))); // pageable: no error
     assert_int_equal(type, 0);
     assert_int_equal(ordinal, -2);
+    assert_int_equal(host, device(&kinds));
     values[1] = NULL;
     must_be(cuPointerGetAttributes(4, attributes, values, kinds.memory[DEVICE]),
             CUDA_ERROR_INVALID_VALUE);
