@@ -64,7 +64,7 @@ static bool submittable(enum work_kind kind)
 // an event that the other one's launch records. Other work waits for the end.
 static void adapt_edges(struct node_list *frontier, const struct work *work)
 {
-    bool early = work->kind == WORK_KERNEL && work->kernel.attributes.serialization != 0;
+    bool early = work->kind == WORK_KERNEL && work->kernel.serialization != 0;
     const CUgraphEdgeData plain = { 0 };
     const CUgraphEdgeData triggered = { .from_port = PORT_TRIGGERED, .type = EDGE_PROGRAMMATIC };
     for (size_t i = 0; i < frontier->count; i++)

@@ -168,7 +168,6 @@ CUresult launch_prepare(const struct launch_shape *shape, struct work *out_work)
         return result;
     }
     work.kernel.attributes.domains.remote = 1;
-    work.kernel.attributes.carveout = (unsigned)-1; // the driver chooses
     memcpy(work.kernel.grid, shape->grid, sizeof(work.kernel.grid));
     memcpy(work.kernel.block, shape->block, sizeof(work.kernel.block));
     work.kernel.shared_bytes = shape->shared_bytes;
@@ -208,9 +207,6 @@ CUresult launch_set_attribute(struct work *work, CUlaunchAttributeID id,
         return set_cluster(&work->kernel, value);
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         attributes->cluster_policy = value->clusterSchedulingPolicyPreference;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        attributes->serialization = value->programmaticStreamSerializationAllowed;
         break;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         attributes->priority = value->priority;
@@ -256,9 +252,6 @@ CUresult launch_get_attribute(const struct work *work, CUlaunchAttributeID id,
         break;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         value.clusterSchedulingPolicyPreference = attributes->cluster_policy;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        value.programmaticStreamSerializationAllowed = attributes->serialization;
         break;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         value.priority = attributes->priority;
@@ -322,6 +315,10 @@ static CUresult take_attribute(struct work *work, CUstream stream,
     unsigned char port;
     if (read_event(attribute, &event, &flags, &port))
         return event_check_early(event, stream, flags);
+    if (attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+        work->kernel.serialization = attribute->value.programmaticStreamSerializationAllowed;
+        return CUDA_SUCCESS;
+    }
     return launch_set_attribute(work, attribute->id, &attribute->value);
 }
 

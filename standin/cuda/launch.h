@@ -31,7 +31,8 @@ int launch_blocks_at_once(int block_threads, size_t shared_bytes);
 // Whether a cooperative launch runs all its blocks at once. Others have nothing to fear.
 CUresult launch_check_room(const struct work *work);
 
-// Sets or reads one attribute of kernel work. Events are no attributes of nodes.
+// Sets or reads one attribute of kernel work. Nodes have no events and no early start among their
+// attributes: driver 580 refuses both there, and an early start is told by edges.
 CUresult launch_set_attribute(struct work *work, CUlaunchAttributeID id,
                               const CUlaunchAttributeValue *value);
 CUresult launch_get_attribute(const struct work *work, CUlaunchAttributeID id,

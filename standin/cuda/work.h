@@ -49,7 +49,7 @@ struct copy {
 struct kernel_attributes {
     CUaccessPolicyWindow window;
     unsigned cluster[3], carveout;
-    int priority, serialization, cooperative, cluster_policy, domain, device_updatable;
+    int priority, cooperative, cluster_policy, domain, device_updatable;
     CUlaunchMemSyncDomainMap domains;
 };
 
@@ -60,6 +60,7 @@ struct kernel_call {
     unsigned char *arguments; // own copy, laid out as the function says; see launch.h
     bool is_packed;           // they came as one buffer, of so many bytes
     size_t packed_bytes;
+    int serialization; // its launch may start early behind the kernels before it
     struct kernel_attributes attributes;
 };
 

@@ -195,6 +195,31 @@ static void check_all_attributes(CUgraphNode node, const void *memory)
     assert_int_equal(value.sharedMemCarveout, 75);
 }
 
+static void new_kernels_have_plain_attributes(void **state)
+{
+    (void)state;
+    struct mixing mixing = open_mixing();
+    CUgraphNode node = add_mix(&mixing);
+    CUlaunchAttributeValue value =
+        get_attribute(node, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+    assert_int_equal(value.sharedMemCarveout, 0);
+    assert_int_equal(get_attribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN).memSyncDomain, 0);
+    close_mixing(&mixing);
+}
+
+// Edges tell it.
+static void early_starts_are_no_attributes_of_nodes(void **state)
+{
+    (void)state;
+    const CUlaunchAttributeID id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    struct mixing mixing = open_mixing();
+    CUgraphNode node = add_mix(&mixing);
+    CUlaunchAttributeValue value = { .programmaticStreamSerializationAllowed = 1 };
+    must_be(cuGraphKernelNodeSetAttribute(node, id, &value), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuGraphKernelNodeGetAttribute(node, id, &value), CUDA_ERROR_INVALID_VALUE);
+    close_mixing(&mixing);
+}
+
 static void kernels_tell_their_attributes(void **state)
 {
     (void)state;
@@ -343,6 +368,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_tell_their_arguments),
         cmocka_unit_test(packed_arguments_are_told_as_a_buffer),
+        cmocka_unit_test(new_kernels_have_plain_attributes),
+        cmocka_unit_test(early_starts_are_no_attributes_of_nodes),
         cmocka_unit_test(kernels_tell_their_attributes),
         cmocka_unit_test(a_child_can_be_read_and_changed_in_place),
         cmocka_unit_test(a_clone_has_children_of_its_own),
