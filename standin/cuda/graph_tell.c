@@ -37,7 +37,9 @@ static CUresult get_kernel(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out_params
     if (out_params == NULL || !is(node, WORK_KERNEL))
         return CUDA_ERROR_INVALID_VALUE;
     const struct kernel_call *call = &node->work.kernel;
-    *out_params = (CUDA_KERNEL_NODE_PARAMS){ .func = call->kernel != NULL ? NULL : call->function,
+    // Driver 580 tells a library's kernel both ways: who makes a node of it again makes the
+    // function.
+    *out_params = (CUDA_KERNEL_NODE_PARAMS){ .func = call->function,
                                              .kern = call->kernel,
                                              .gridDimX = call->grid[0],
                                              .gridDimY = call->grid[1],
@@ -72,10 +74,8 @@ CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1
         return CUDA_ERROR_INVALID_VALUE;
     world_lock();
     result = get_kernel(node, &params);
-    if (result == CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS)
         memcpy(out_params, &params, sizeof(*out_params)); // the first members are the same
-        out_params->func = node->work.kernel.function;    // no member can name a kernel
-    }
     world_unlock();
     return result;
 }
