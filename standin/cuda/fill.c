@@ -19,7 +19,8 @@ CUresult fill_from_node(const CUDA_MEMSET_NODE_PARAMS *fill, struct work *out_wo
     return CUDA_SUCCESS;
 }
 
-// Rows of equal elements, `pitch` bytes apart. With one row, the pitch has no meaning.
+// Rows of equal elements, `pitch` bytes apart. With one row, the pitch has no meaning; driver 580
+// tells it of a captured fill all the same.
 struct rows {
     CUdeviceptr to;
     size_t pitch, width, height;
@@ -42,7 +43,7 @@ static CUresult queue_rows(const char *function, struct rows rows, unsigned valu
         return result;
     struct work work = { .kind = WORK_FILL };
     work.fill = (struct fill){ .to = (char *)(uintptr_t)rows.to,
-                               .pitch = rows.height > 1 ? rows.pitch : 0,
+                               .pitch = rows.pitch,
                                .width = rows.width,
                                .height = rows.height,
                                .value = value,

@@ -143,16 +143,20 @@ static void captured_fills_keep_to_their_rows(void **state)
     unsigned char *memory = (unsigned char *)make_memory(24);
     CUstream stream = make_stream();
     CUgraph graph;
-    CUgraphNode nodes[3];
+    CUgraphNode nodes[4];
     CUDA_MEMSET_NODE_PARAMS told;
-    size_t count = 3;
+    size_t count = 4;
     must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     must(cuMemsetD2D8Async(device(memory), 8, 0x11, 3, 4, stream));
     must(cuMemsetD2D16Async(device(memory + 32), 8, 0x2233, 2, 4, stream));
     must(cuMemsetD2D32Async(device(memory + 64), 8, 0x44556677, 1, 4, stream));
+    must(cuMemsetD2D8Async(device(memory), 8, 0x11, 3, 1, stream));
     must(cuStreamEndCapture(stream, &graph));
     must(cuGraphGetNodes(graph, nodes, &count));
-    assert_int_equal(count, 3);
+    assert_int_equal(count, 4);
+    must(cuGraphMemsetNodeGetParams(nodes[3], &told));
+    assert_int_equal(told.height, 1);
+    assert_int_equal(told.pitch, 8); // a single row has one, too
     must(cuGraphMemsetNodeGetParams(nodes[1], &told));
     assert_int_equal(told.dst, device(memory + 32));
     assert_int_equal(told.pitch, 8);
