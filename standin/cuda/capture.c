@@ -60,19 +60,17 @@ static bool submittable(enum work_kind kind)
     return kind != WORK_CALLBACK && kind != WORK_LAUNCH && kind != WORK_ARRIVE && kind != WORK_BURY;
 }
 
-// A kernel may come early behind a kernel: by its own wish where it follows it on the stream, or by
-// an event that the other one's launch records. Other work waits for the end.
+// A kernel that wishes so comes early behind each kernel before it, on its stream or joined by an
+// event; driver 580 makes all these edges programmatic. An edge of an event that a launch records
+// stays as it is, before other work than kernels, too.
 static void adapt_edges(struct node_list *frontier, const struct work *work)
 {
-    bool early = work->kind == WORK_KERNEL && work->kernel.serialization != 0;
-    const CUgraphEdgeData plain = { 0 };
     const CUgraphEdgeData triggered = { .from_port = PORT_TRIGGERED, .type = EDGE_PROGRAMMATIC };
+    if (work->kind != WORK_KERNEL || work->kernel.serialization == 0)
+        return;
     for (size_t i = 0; i < frontier->count; i++)
-        if (work->kind != WORK_KERNEL)
-            frontier->edges[i] = plain;
-    if (early && frontier->count == 1 && edge_is_plain(frontier->edges[0]) &&
-        frontier->nodes[0]->work.kind == WORK_KERNEL)
-        frontier->edges[0] = triggered;
+        if (edge_is_plain(frontier->edges[i]) && frontier->nodes[i]->work.kind == WORK_KERNEL)
+            frontier->edges[i] = triggered;
 }
 
 CUresult capture_submit(CUstream stream, struct work *work)
@@ -101,12 +99,11 @@ CUresult capture_submit(CUstream stream, struct work *work)
     return node_list_add(frontier, node, plain) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult capture_record_early(CUstream stream, CUevent event, unsigned char port)
+CUresult capture_record_early(CUstream stream, CUevent event, CUgraphEdgeData edge)
 {
     CUresult result = capture_record(stream, event);
     for (size_t i = 0; result == CUDA_SUCCESS && i < event->frontier.count; i++)
-        event->frontier.edges[i] =
-            (CUgraphEdgeData){ .from_port = port, .type = EDGE_PROGRAMMATIC };
+        event->frontier.edges[i] = edge;
     return result;
 }
 

@@ -28,7 +28,7 @@ struct capture {
 CUresult capture_submit(CUstream stream, struct work *work); // takes the work over
 CUresult capture_record(CUstream stream, CUevent event);
 // The same by the launch of the kernel that the stream has come to: see event_record_early.
-CUresult capture_record_early(CUstream stream, CUevent event, unsigned char port);
+CUresult capture_record_early(CUstream stream, CUevent event, CUgraphEdgeData edge);
 CUresult capture_wait(CUstream stream, CUevent event); // one of the two is capturing
 void capture_forget_event(CUevent event);
 void capture_leave(CUstream stream); // the stream is being destroyed

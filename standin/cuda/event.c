@@ -95,9 +95,9 @@ CUresult event_check_early(CUevent event, CUstream stream, int flags)
     return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult event_record_early(CUevent event, CUstream stream, unsigned char port)
+CUresult event_record_early(CUevent event, CUstream stream, CUgraphEdgeData edge)
 {
-    return stream->capture != NULL ? capture_record_early(stream, event, port)
+    return stream->capture != NULL ? capture_record_early(stream, event, edge)
                                    : record_on(event, stream);
 }
 

@@ -20,10 +20,10 @@ struct CUevent_st {
 // ticket's second reference. NULL: no memory.
 struct ticket *event_begin_record(CUevent event);
 
-// What a kernel's launch records itself, once the launch is submitted: where it is captured, an
-// edge leaves the kernel by this port. On a stream the event waits for the kernel's end all the
+// What a kernel's launch records itself, once the launch is submitted: where it is captured, who
+// waits gets this edge from the kernel. On a stream the event waits for the kernel's end all the
 // same.
-CUresult event_record_early(CUevent event, CUstream stream, unsigned char port);
+CUresult event_record_early(CUevent event, CUstream stream, CUgraphEdgeData edge);
 // Whether a launch may record it.
 CUresult event_check_early(CUevent event, CUstream stream, int flags);
 

@@ -12,14 +12,14 @@
 
 struct edge {
     CUgraphNode from;
-    CUgraphEdgeData data; // type 1, programmatic: between kernels; see graph_run.c
+    CUgraphEdgeData data; // type 1: programmatic; see graph_run.c
 };
 
 enum { EDGE_PROGRAMMATIC = 1, PORT_TRIGGERED = 1, PORT_BEGUN = 2 }; // the type; its two ports
 
 bool edge_is_plain(CUgraphEdgeData edge);
-// Whether the driver knows it: plain, or programmatic from a kernel, and to one. to: NULL for a
-// node that is still to come.
+// Whether a program can add it: plain, or from a kernel that has begun, or programmatic from a
+// kernel to one. to: NULL for a node that is still to come.
 bool edge_valid(CUgraphEdgeData edge, CUgraphNode from, CUgraphNode to);
 
 // Guarded by the world's lock while a program can change it; what a launch runs is a private

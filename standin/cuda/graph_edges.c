@@ -11,9 +11,13 @@ static bool usable(CUgraph graph, CUgraphNode node)
 
 bool edge_valid(CUgraphEdgeData edge, CUgraphNode from, CUgraphNode to)
 {
-    bool kernels = from->work.kind == WORK_KERNEL && (to == NULL || to->work.kind == WORK_KERNEL);
-    return edge.to_port == 0 && edge.from_port <= PORT_BEGUN && edge.type <= EDGE_PROGRAMMATIC &&
-           (edge.type == 0 || (edge.from_port != 0 && kernels));
+    bool from_kernel = from->work.kind == WORK_KERNEL;
+    bool kernels = from_kernel && (to == NULL || to->work.kind == WORK_KERNEL);
+    if (edge.to_port != 0)
+        return false;
+    if (edge.type == EDGE_PROGRAMMATIC)
+        return kernels && (edge.from_port == PORT_TRIGGERED || edge.from_port == PORT_BEGUN);
+    return edge.type == 0 && (edge.from_port == 0 || (edge.from_port == PORT_BEGUN && from_kernel));
 }
 
 static CUresult change_edges(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,

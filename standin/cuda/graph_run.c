@@ -27,13 +27,18 @@ struct run {
     size_t *successors; // storage of after
 };
 
-// Over a programmatic edge the second kernel may begin when the first has let it, or has begun, and
-// is held only where it waits itself: a disabled one does not, nor is then held what comes behind
-// it.
+// By its port an edge from a kernel lets the second node begin when the first has let it, or has
+// begun. Behind a programmatic edge a kernel that waits itself is held: a disabled one does not,
+// nor is then held what comes behind it. A capture may lead such an edge to other work, which waits
+// for nothing.
 static bool edge_holds(CUgraphNode to, const struct edge *edge)
 {
-    return edge->data.type == 0 || (to->enabled && to->work.kernel.function->waits) ||
-           (edge->data.from_port != PORT_BEGUN && !edge->from->work.kernel.function->triggers);
+    if (edge->data.from_port == 0)
+        return true;
+    bool waits = edge->data.type == EDGE_PROGRAMMATIC && to->enabled &&
+                 to->work.kind == WORK_KERNEL && to->work.kernel.function->waits;
+    return waits ||
+           (edge->data.from_port == PORT_TRIGGERED && !edge->from->work.kernel.function->triggers);
 }
 
 static void count_edges(struct run *run)

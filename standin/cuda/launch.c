@@ -293,9 +293,11 @@ static CUresult submit(CUstream stream, struct work *work, bool has_own)
     return stream_submit(stream, work, NULL);
 }
 
-// An event that the launch records, among its attributes. False: the attribute is another.
+// An event that the launch records, among its attributes, and the edge that leads from it where the
+// launch is captured. False: the attribute is another. Driver 580 makes an ordinary edge of the
+// event that comes when all blocks have begun, by the same port as the programmatic one.
 static bool read_event(const CUlaunchAttribute *attribute, CUevent *out_event, int *out_flags,
-                       unsigned char *out_port)
+                       CUgraphEdgeData *out_edge)
 {
     const CUlaunchAttributeValue *value = &attribute->value;
     bool begun = attribute->id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
@@ -303,7 +305,9 @@ static bool read_event(const CUlaunchAttribute *attribute, CUevent *out_event, i
         return false;
     *out_event = begun ? value->launchCompletionEvent.event : value->programmaticEvent.event;
     *out_flags = begun ? value->launchCompletionEvent.flags : value->programmaticEvent.flags;
-    *out_port = begun || value->programmaticEvent.triggerAtBlockStart ? PORT_BEGUN : PORT_TRIGGERED;
+    bool at_begin = begun || value->programmaticEvent.triggerAtBlockStart;
+    *out_edge = (CUgraphEdgeData){ .from_port = at_begin ? PORT_BEGUN : PORT_TRIGGERED,
+                                   .type = begun ? 0 : EDGE_PROGRAMMATIC };
     return true;
 }
 
@@ -312,8 +316,8 @@ static CUresult take_attribute(struct work *work, CUstream stream,
 {
     CUevent event;
     int flags;
-    unsigned char port;
-    if (read_event(attribute, &event, &flags, &port))
+    CUgraphEdgeData edge;
+    if (read_event(attribute, &event, &flags, &edge))
         return event_check_early(event, stream, flags);
     if (attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
         work->kernel.serialization = attribute->value.programmaticStreamSerializationAllowed;
@@ -326,11 +330,11 @@ static CUresult record_events(CUstream stream, const CUlaunchAttribute *attribut
 {
     CUevent event;
     int flags;
-    unsigned char port;
+    CUgraphEdgeData edge;
     CUresult result = CUDA_SUCCESS;
     for (unsigned i = 0; i < num && result == CUDA_SUCCESS; i++)
-        if (read_event(&attributes[i], &event, &flags, &port))
-            result = event_record_early(event, stream, port);
+        if (read_event(&attributes[i], &event, &flags, &edge))
+            result = event_record_early(event, stream, edge);
     return result;
 }
 

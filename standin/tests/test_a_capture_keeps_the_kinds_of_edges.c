@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that may come early, by its own wish or by an event, has a programmatic edge in a
-// capture.
+// A capture tells by the edges of a kernel that it may come early, by its own wish or by an event.
 #include "driver.h"
 
 // The words' kernels, a word, two streams, and events without timing.
@@ -101,7 +100,7 @@ static void a_kernel_may_follow_early_on_its_stream(void **state)
 static void an_event_of_a_launch_leads_to_an_early_kernel(void **state)
 {
     (void)state;
-    const unsigned char ports[] = { 1, 2, 2 };
+    const unsigned char ports[] = { 1, 2, 2 }, types[] = { 1, 1, 0 };
     struct scene scene = open_scene();
     const CUlaunchAttribute attributes[] = { records(scene.early, false),
                                              records(scene.early, true),
@@ -115,14 +114,44 @@ static void an_event_of_a_launch_leads_to_an_early_kernel(void **state)
         must(cuEventRecord(scene.join, scene.b));
         must(cuStreamWaitEvent(scene.a, scene.join, 0));
         must(cuStreamEndCapture(scene.a, &graph));
-        assert_int_equal(edge_to(graph, 1).type, 1);
+        assert_int_equal(edge_to(graph, 1).type, types[i]);
         assert_int_equal(edge_to(graph, 1).from_port, ports[i]);
         must(cuGraphDestroy(graph));
     }
     close_scene(&scene);
 }
 
-static void other_work_waits_for_the_end(void **state)
+static void a_kernel_may_follow_several_early(void **state)
+{
+    (void)state;
+    struct scene scene = open_scene();
+    CUgraph graph;
+    CUgraphNode nodes[3], before[2];
+    CUgraphEdgeData edges[2];
+    size_t count = 3;
+    begin(scene.a);
+    launch_add_one(&scene.words, scene.word, scene.a);
+    must(cuEventRecord(scene.early, scene.a));
+    must(cuStreamWaitEvent(scene.b, scene.early, 0));
+    launch_add_one(&scene.words, scene.word, scene.b);
+    must(cuEventRecord(scene.join, scene.b));
+    must(cuStreamWaitEvent(scene.a, scene.join, 0));
+    must(launch_with(&scene, scene.a, comes_early()));
+    must(cuStreamEndCapture(scene.a, &graph));
+    assert_int_equal(edge_to(graph, 1).type, 0);
+    must(cuGraphGetNodes(graph, nodes, &count));
+    count = 2;
+    must(cuGraphNodeGetDependencies_v2(nodes[2], before, edges, &count));
+    assert_int_equal(count, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(edges[i].type, 1);
+        assert_int_equal(edges[i].from_port, 1);
+    }
+    must(cuGraphDestroy(graph));
+    close_scene(&scene);
+}
+
+static void other_work_follows_by_the_same_edges(void **state)
 {
     (void)state;
     struct scene scene = open_scene();
@@ -136,8 +165,8 @@ static void other_work_waits_for_the_end(void **state)
     launch_add_one(&scene.words, scene.word, scene.a);
     must(cuStreamWaitEvent(scene.a, scene.join, 0));
     must(cuStreamEndCapture(scene.a, &graph));
-    assert_int_equal(edge_to(graph, 1).type, 0);
-    assert_int_equal(edge_to(graph, 1).from_port, 0);
+    assert_int_equal(edge_to(graph, 1).type, 1);
+    assert_int_equal(edge_to(graph, 1).from_port, 1);
     assert_int_equal(edge_to(graph, 2).type, 0);
     must(cuGraphDestroy(graph));
     close_scene(&scene);
@@ -241,7 +270,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_may_follow_early_on_its_stream),
         cmocka_unit_test(an_event_of_a_launch_leads_to_an_early_kernel),
-        cmocka_unit_test(other_work_waits_for_the_end),
+        cmocka_unit_test(a_kernel_may_follow_several_early),
+        cmocka_unit_test(other_work_follows_by_the_same_edges),
         cmocka_unit_test(a_wait_for_the_end_outweighs_an_early_one),
         cmocka_unit_test(outside_a_capture_the_event_comes_with_the_kernel),
         cmocka_unit_test(a_program_can_say_the_kinds_itself),

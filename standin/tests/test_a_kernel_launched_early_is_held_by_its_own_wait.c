@@ -33,11 +33,11 @@ void braid_standin_is_plain(const unsigned grid[3], const unsigned block[3], uns
     braid_standin_waits(grid, block, shared_bytes, args);
 }
 
-// Two kernels set a word, and the second edge is programmatic: how often the first came last.
-static unsigned count_overtakings(CUfunction function, unsigned char port)
+// Two kernels set a word, with an edge of this kind between them: how often the first came last.
+static unsigned count_overtakings(CUfunction function, unsigned char port, unsigned char type)
 {
     unsigned *memory = make_memory(1), values[2] = { 1, 2 }, overtaken = 0;
-    const CUgraphEdgeData programmatic = { .from_port = port, .type = 1 };
+    const CUgraphEdgeData edge = { .from_port = port, .type = type };
     CUgraph graph;
     CUgraphNode nodes[2];
     CUstream stream = make_stream();
@@ -47,7 +47,7 @@ static unsigned count_overtakings(CUfunction function, unsigned char port)
         const CUDA_KERNEL_NODE_PARAMS kernel = { function, 1, 1, 1, 1, 1, 1, 0, params };
         must(cuGraphAddKernelNode_v2(&nodes[i], graph, NULL, 0, &kernel));
     }
-    must(cuGraphAddDependencies_v2(graph, &nodes[0], &nodes[1], &programmatic, 1));
+    must(cuGraphAddDependencies_v2(graph, &nodes[0], &nodes[1], &edge, 1));
     CUgraphExec exec;
     must(cuGraphInstantiateWithFlags(&exec, graph, 0));
     for (int launch = 0; launch < 100; launch++) {
@@ -71,12 +71,14 @@ static void a_wait_in_the_kernel_holds_it(void **state)
     must(cuModuleGetFunction(&waits, module, "waits"));
     must(cuModuleGetFunction(&hastes, module, "hastes"));
     must(cuModuleGetFunction(&is_plain, module, "is_plain"));
-    assert_int_equal(count_overtakings(waits, 1), 0);
-    assert_int_equal(count_overtakings(waits, 2), 0);
-    assert_in_range(count_overtakings(hastes, 1), 1, 99);
-    assert_int_equal(count_overtakings(is_plain, 1), 0);
-    assert_in_range(count_overtakings(is_plain, 2), 1,
-                    99); // when all blocks of the first have begun
+    assert_int_equal(count_overtakings(waits, 1, 1), 0);
+    assert_int_equal(count_overtakings(waits, 2, 1), 0);
+    assert_in_range(count_overtakings(hastes, 1, 1), 1, 99);
+    assert_int_equal(count_overtakings(is_plain, 1, 1), 0);
+    // when all blocks of the first have begun
+    assert_in_range(count_overtakings(is_plain, 2, 1), 1, 99);
+    assert_in_range(count_overtakings(waits, 2, 0), 1, 99); // its wait is for programmatic edges
+    assert_int_equal(count_overtakings(hastes, 0, 0), 0);
     must(cuModuleUnload(module));
 }
 
@@ -88,7 +90,7 @@ static void nothing(void *user)
 static void programmatic_edges_stand_between_kernels_only(void **state)
 {
     (void)state;
-    const CUgraphEdgeData programmatic = { .from_port = 1, .type = 1 };
+    const CUgraphEdgeData programmatic = { .from_port = 1, .type = 1 }, begun = { .from_port = 2 };
     CUgraph graph;
     must(cuGraphCreate(&graph, 0));
     CUgraphNode a, b;
@@ -96,6 +98,7 @@ static void programmatic_edges_stand_between_kernels_only(void **state)
     must(cuGraphAddHostNode(&a, graph, NULL, 0, &host));
     must(cuGraphAddHostNode(&b, graph, NULL, 0, &host));
     must_be(cuGraphAddDependencies_v2(graph, &a, &b, &programmatic, 1), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuGraphAddDependencies_v2(graph, &a, &b, &begun, 1), CUDA_ERROR_INVALID_VALUE);
     must(cuGraphDestroy(graph));
 }
 
