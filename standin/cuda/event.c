@@ -87,12 +87,16 @@ static CUresult record_on(CUevent event, CUstream stream)
     return result;
 }
 
+// Driver 580 answers so on streams. Nobody asked it about external records in captures.
 CUresult event_check_early(CUevent event, CUstream stream, int flags)
 {
     if (!handles_known(HANDLE_EVENT, event) || stream->context != event->context)
         return CUDA_ERROR_INVALID_HANDLE;
-    bool fits = flags == 0 && (event->flags & CU_EVENT_DISABLE_TIMING) != 0;
-    return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (flags == CU_EVENT_RECORD_EXTERNAL && stream->capture == NULL)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult event_record_early(CUevent event, CUstream stream, CUgraphEdgeData edge)

@@ -206,10 +206,10 @@ static void outside_a_capture_the_event_comes_with_the_kernel(void **state)
     open_gate(&gate);
     must(cuStreamSynchronize(scene.b));
     assert_int_equal(scene.word[0], 2);
-    must_be(launch_with(&scene, scene.a, records(timed, false)), CUDA_ERROR_INVALID_VALUE);
+    must_be(launch_with(&scene, scene.a, records(timed, false)), CUDA_ERROR_NOT_SUPPORTED);
     CUlaunchAttribute external = records(scene.early, false);
     external.value.programmaticEvent.flags = CU_EVENT_RECORD_EXTERNAL;
-    must_be(launch_with(&scene, scene.a, external), CUDA_ERROR_INVALID_VALUE);
+    must_be(launch_with(&scene, scene.a, external), CUDA_ERROR_ILLEGAL_STATE);
     must_be(launch_with(&scene, scene.a, records_begin(NULL)), CUDA_ERROR_INVALID_HANDLE);
     must(cuStreamSynchronize(scene.a));
     assert_int_equal(scene.word[0], 2); // what was refused did not run
