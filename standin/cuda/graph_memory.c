@@ -119,12 +119,14 @@ static void note_free(CUgraph graph, void *memory)
 }
 
 CUresult graph_memory_capture_allocation(CUstream stream, CUdevice device, size_t bytes,
-                                         void **out_memory)
+                                         CUdeviceptr *out_memory)
 {
     struct work work;
     const struct node_list *after = &stream->frontier;
     if (stream->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (bytes == 0)
+        return CUDA_SUCCESS;
     CUresult result =
         make_allocation(stream->capture->graph, after->nodes, after->count, device, bytes, &work);
     if (result != CUDA_SUCCESS)
@@ -135,7 +137,7 @@ CUresult graph_memory_capture_allocation(CUstream stream, CUdevice device, size_
     if (result != CUDA_SUCCESS)
         return result;
     memory_reservation(memory)->freed_within = false;
-    *out_memory = memory;
+    *out_memory = (CUdeviceptr)(uintptr_t)memory;
     return CUDA_SUCCESS;
 }
 

@@ -8,9 +8,10 @@
 
 // All of these expect the world's lock.
 
-// Become nodes of the capture that the stream takes part in.
+// Become nodes of the capture that the stream takes part in. Of no bytes, driver 580 makes no node,
+// and leaves the address alone.
 CUresult graph_memory_capture_allocation(CUstream stream, CUdevice device, size_t bytes,
-                                         void **out_memory);
+                                         CUdeviceptr *out_memory);
 CUresult graph_memory_capture_free(CUstream stream, void *memory);
 
 // Before a launch of the plan: what an earlier launch has left allocated is freed, or an error; and

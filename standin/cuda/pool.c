@@ -143,15 +143,11 @@ static CUresult allocate(CUstream handle, CUmemoryPool pool, CUdeviceptr *out_me
     if (result != CUDA_SUCCESS)
         return result;
     CUdevice device = pool == NULL ? stream->context->device : pool->device;
-    bool captured = stream->capture != NULL;
-    if (captured)
-        result = graph_memory_capture_allocation(stream, device, bytes, &memory);
-    else
-        result = memory_allocate(context_of_device(device), MEMORY_DEVICE, MEMORY_PENDING, bytes,
-                                 &memory);
-    if (result == CUDA_SUCCESS && captured)
-        *out_memory = (CUdeviceptr)(uintptr_t)memory;
-    if (result != CUDA_SUCCESS || captured)
+    if (stream->capture != NULL)
+        return graph_memory_capture_allocation(stream, device, bytes, out_memory);
+    result =
+        memory_allocate(context_of_device(device), MEMORY_DEVICE, MEMORY_PENDING, bytes, &memory);
+    if (result != CUDA_SUCCESS)
         return result;
     struct work work = { .kind = WORK_ARRIVE, .memory = memory };
     result = stream_submit(stream, &work, NULL);

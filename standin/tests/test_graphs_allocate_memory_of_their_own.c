@@ -331,7 +331,6 @@ static void wrong_descriptions_are_refused(void **state)
     must_be(cuGraphAddMemAllocNode(&node, child, NULL, 0, &params), CUDA_ERROR_NOT_SUPPORTED);
     must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     must_be(cuMemFreeAsync(device(plain), stream), CUDA_ERROR_INVALID_VALUE);
-    must_be(cuMemAllocAsync(&memory, 0, stream), CUDA_ERROR_INVALID_VALUE);
     must_be(cuStreamSynchronize(stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     must_be(cuMemAllocAsync(&memory, 4, stream), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     must_be(cuStreamEndCapture(stream, &child), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -339,6 +338,23 @@ static void wrong_descriptions_are_refused(void **state)
     must(cuGraphDestroy(graph));
     must(cuStreamDestroy_v2(stream));
     free_memory(plain);
+}
+
+static void a_captured_allocation_of_no_bytes_is_nothing(void **state)
+{
+    (void)state;
+    CUstream stream = make_stream();
+    CUdeviceptr memory = 77;
+    CUgraph graph;
+    size_t count = 9;
+    must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    must(cuMemAllocAsync(&memory, 0, stream));
+    assert_int_equal(memory, 77);
+    must(cuStreamEndCapture(stream, &graph));
+    must(cuGraphGetNodes(graph, NULL, &count));
+    assert_int_equal(count, 0);
+    must(cuGraphDestroy(graph));
+    must(cuStreamDestroy_v2(stream));
 }
 
 // A capture that ends in an error gives its memory back.
@@ -410,6 +426,7 @@ int main(void)
         CASE(another_graph_may_free_it),
         CASE(such_graphs_are_neither_copied_nor_taken_apart),
         CASE(wrong_descriptions_are_refused),
+        CASE(a_captured_allocation_of_no_bytes_is_nothing),
         CASE(a_capture_from_a_pool_can_fail),
         CASE(a_peer_reaches_it_where_the_node_says_so),
     };
