@@ -125,8 +125,10 @@ CUresult graph_memory_capture_allocation(CUstream stream, CUdevice device, size_
     const struct node_list *after = &stream->frontier;
     if (stream->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    if (bytes == 0)
+    if (bytes == 0) {
+        *out_memory = 0;
         return CUDA_SUCCESS;
+    }
     CUresult result =
         make_allocation(stream->capture->graph, after->nodes, after->count, device, bytes, &work);
     if (result != CUDA_SUCCESS)
@@ -201,6 +203,8 @@ void graph_memory_end_launch(CUgraph plan)
 {
     for (size_t i = 0; i < plan->num_nodes; i++) {
         const struct work *work = &plan->nodes[i]->work;
+        if (work->kind == WORK_RESERVED_ARRIVE)
+            memory_reservation(work->reserved.memory)->is_mapped = true;
         struct reservation *left = left_by(work), *taken = taken_by(plan, work);
         if (left != NULL)
             left->is_out = true;
@@ -209,11 +213,11 @@ void graph_memory_end_launch(CUgraph plan)
     }
 }
 
-// Pinned memory of one device, for no other process, and readable and writable by those devices.
+// Pinned memory of one device, readable and writable by those devices.
 static bool params_valid(const CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
     const CUmemPoolProps *pool = &params->poolProps;
-    bool valid = pool->allocType == CU_MEM_ALLOCATION_TYPE_PINNED && pool->handleTypes == 0 &&
+    bool valid = pool->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
                  pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE && params->bytesize > 0 &&
                  context_of_device(pool->location.id) != NULL &&
                  (params->accessDescs != NULL || params->accessDescCount == 0);
@@ -255,6 +259,8 @@ static CUresult add_allocation(CUgraphNode *out_node, CUgraph graph, const CUgra
     struct work work;
     if (!all_in(graph, after, num_after) || !params_valid(params))
         return CUDA_ERROR_INVALID_VALUE;
+    if (params->poolProps.handleTypes != 0)
+        return CUDA_ERROR_NOT_SUPPORTED;
     CUresult result = make_allocation(graph, after, num_after, params->poolProps.location.id,
                                       params->bytesize, &work);
     if (result != CUDA_SUCCESS)

@@ -200,7 +200,7 @@ static CUresult update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultI
     if (!handles_known(HANDLE_EXEC, exec) || !handles_known(HANDLE_GRAPH, graph))
         return CUDA_ERROR_INVALID_VALUE;
     if (graph_has_conditions(graph) || graph_has_memory(graph))
-        return CUDA_ERROR_NOT_SUPPORTED; // here; the driver does it for conditional nodes
+        return CUDA_ERROR_NOT_SUPPORTED; // here alone; driver 580 does it for both
     *out_info = compare(exec->plan, graph);
     if (out_info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS)
         return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;

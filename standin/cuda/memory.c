@@ -71,7 +71,8 @@ bool memory_find_kind(const void *memory, enum memory_kind *out_kind)
 bool memory_describe(const void *memory, struct memory_facts *out_facts)
 {
     const struct block *block = find(memory);
-    if (block == NULL || block->state == MEMORY_FREED)
+    if (block == NULL || block->state == MEMORY_FREED ||
+        (block->is_reserved && !block->reservation.is_mapped))
         return false;
     *out_facts = (struct memory_facts){ .start = block->start,
                                         .bytes = block->bytes,

@@ -39,6 +39,7 @@ struct reservation {
     uint64_t family; // names the graph that allocates it
     unsigned peers;  // devices that reach it without asking, one bit each
     bool is_out;     // a launch allocates it, and nothing that is submitted frees it
+    bool is_mapped;  // it has been launched: before, driver 580 knows nothing of the address
     bool freed_within, freed_elsewhere; // there is a node that frees it: in that graph, in another
 };
 

@@ -113,12 +113,10 @@ static void probe_launches(CUgraph graph, CUdeviceptr memory, CUgraphNode alloc,
                            CUgraph other)
 {
     CUgraphExec exec = NULL, second, freeing = NULL;
-    CUgraphExecUpdateResultInfo info;
     CUgraphNode node;
     unsigned value = 0;
     P(cuGraphInstantiateWithFlags(&exec, graph, 0));
     P(cuGraphInstantiateWithFlags(&second, graph, 0));
-    P(cuGraphExecUpdate_v2(exec, graph, &info));
     P(cuGraphNodeSetEnabled(exec, alloc, 0));
     P(cuGraphLaunch(exec, NULL));
     P(cuGraphLaunch(exec, NULL));
