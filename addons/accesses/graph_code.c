@@ -144,8 +144,7 @@ static braid_status find_text(struct code_kernel *kernel, uint32_t node,
         why = "it has no code for CUDA";
         kernel->is_quiet = true;
     } else if (!text && !finder) {
-        why = "its source is read when an exec compiles it for CUDA";
-        kernel->is_quiet = true;
+        why = "its source was not compiled for CUDA";
     } else if (!text) {
         status = compile(kernel, node, finder, &compiled, &entry);
         text = compiled;
