@@ -109,7 +109,8 @@ static inline void host_scope_end(const struct host_scope *scope)
         braid_host_allocator_in_force = scope->before;
 }
 
-#define HOST_SCOPE __attribute__((cleanup(host_scope_end))) const struct host_scope host_scope
+#define HOST_SCOPE                                                                                 \
+    __attribute__((cleanup(host_scope_end), unused)) const struct host_scope host_scope
 // Without an allocator anywhere, `allocator` is not looked at.
 #define HOST_MEMORY(allocator)                                                                     \
     HOST_SCOPE = host_scope_begin(host_allocators_are_held() ? (allocator) : NULL)

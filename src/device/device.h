@@ -109,14 +109,18 @@ static inline uint64_t device_stream_uses(const braid_stream *stream)
     return atomic_load_explicit(&stream->uses, memory_order_acquire);
 }
 
-// Puts the device's allocator in force until the end of a block. Each public call that may allocate
-// for a device begins so.
-#define DEVICE_MEMORY(device) HOST_MEMORY(device_allocator(device))
-
 static inline struct host_allocator *device_allocator(const braid_device *device)
 {
     return device ? device->allocator : NULL;
 }
+
+// Puts the device's allocator in force until the end of a block. Each public call that may allocate
+// for a device begins so.
+static inline struct host_scope device_scope_begin(const braid_device *device)
+{
+    return host_scope_begin(host_allocators_are_held() ? device_allocator(device) : NULL);
+}
+#define DEVICE_MEMORY(device) HOST_SCOPE = device_scope_begin(device)
 
 // Between these, this thread's calls of the backend make the device current once.
 static inline void device_enter(const braid_device *device)

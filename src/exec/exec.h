@@ -120,7 +120,11 @@ struct braid_exec {
 };
 
 // As DEVICE_MEMORY. NULL: nothing happens.
-#define EXEC_MEMORY(exec) HOST_MEMORY((exec) ? (exec)->device->allocator : NULL)
+static inline struct host_scope exec_scope_begin(const braid_exec *exec)
+{
+    return host_scope_begin(host_allocators_are_held() && exec ? exec->device->allocator : NULL);
+}
+#define EXEC_MEMORY(exec) HOST_SCOPE = exec_scope_begin(exec)
 
 // The node of the exec's graph if a plan leaves it out; NULL: it has a task.
 static inline const struct graph_node *exec_left_out(const braid_exec *exec, uint32_t node)
