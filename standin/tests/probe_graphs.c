@@ -69,7 +69,8 @@ static void probe_attributes(void)
     for (int id = 0; id < 17; id++) {
         CUlaunchAttributeValue value;
         memset(&value, 0, sizeof(value));
-        int result = cuGraphKernelNodeGetAttribute(node, id, &value), numbers[4];
+        int numbers[4];
+        CUresult result = cuGraphKernelNodeGetAttribute(node, (CUkernelNodeAttrID)id, &value);
         memcpy(numbers, &value, sizeof(numbers));
         SAY("get %d: %d: %d %d %d %d", id, result, numbers[0], numbers[1], numbers[2], numbers[3]);
     }

@@ -100,14 +100,14 @@ struct world {
     braid_graph *made_inside;   // by a call of the program that an exec makes
     uint32_t *words;            // memory of the holder, on which nodes work
     bool makes_graphs, is_long; // the latter: with tuning and an audit
-    int num_calls;
+    atomic_int num_calls;       // several threads make them
     braid_node sum;
 };
 
 static void call_host(void *user)
 {
     struct world *world = user;
-    world->num_calls++;
+    atomic_fetch_add_explicit(&world->num_calls, 1, memory_order_relaxed);
 }
 
 static braid_status call_queue(braid_device *device, braid_stream *stream, void *user)
