@@ -115,7 +115,8 @@ static CUresult publish(CUlibrary library, CUmodule module)
         if (!module_can_run(&module->functions[i]))
             continue;
         CUkernel kernel = &library->kernels[library->num_kernels++];
-        *kernel = (struct CUkern_st){ .library = library, .index = i };
+        kernel->library = library;
+        kernel->index = i;
         added = handles_add(HANDLE_KERNEL, kernel);
     }
     return added ? keep_module(library, module) : CUDA_ERROR_OUT_OF_MEMORY;
