@@ -103,9 +103,9 @@ typedef enum braid_code_use {
                               // declares to read, or touches one that it does not declare
     BRAID_CODE_DECLARES = 1,  // it also declares the accesses to buffers that the node does not
     BRAID_CODE_UNREAD = 2,    // nothing: the program knows better
-    BRAID_CODE_COMPLETES = 3, // it declares if the node declares no access to a resource among its
-                              // arguments, scratch apart, and the kernel has PTX or source for
-                              // CUDA; else it checks
+    BRAID_CODE_COMPLETES = 3, // it declares, if the node declares no access to some resource among
+                              // its arguments. It checks for scratch alone, or without PTX and
+                              // source for CUDA
 } braid_code_use;
 
 // A kernel launch.
