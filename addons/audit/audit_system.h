@@ -11,7 +11,8 @@
 
 // Signals that an audit needs.
 #define AUDIT_BIT(number) ((uint64_t)1 << ((number)-1))
-#define AUDIT_FAULTS (AUDIT_BIT(SIGSEGV) | AUDIT_BIT(SIGTRAP) | AUDIT_BIT(SIGSYS))
+#define AUDIT_OF_STEPS (AUDIT_BIT(SIGSEGV) | AUDIT_BIT(SIGTRAP))
+#define AUDIT_FAULTS (AUDIT_OF_STEPS | AUDIT_BIT(SIGSYS))
 // Signals of instructions.
 #define AUDIT_OF_INSTRUCTIONS                                                                      \
     (AUDIT_FAULTS | AUDIT_BIT(SIGBUS) | AUDIT_BIT(SIGFPE) | AUDIT_BIT(SIGILL))

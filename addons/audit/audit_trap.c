@@ -150,7 +150,8 @@ static uint64_t set_mask(uint64_t mask)
 // While an audit runs, pages stay closed for a handler of the program: open ones would hide the
 // accesses of all other threads. The handler may fault at its own data there, which is answered as
 // any other fault is. So SIGSEGV comes through, and a mark says that it should be blocked. The mark
-// goes with the mask, also if the handler leaves by a jump.
+// goes with the mask, also if the handler leaves by a jump. A thread that blocks SIGSYS hands no
+// calls over, and may have one that was sent before.
 static uint64_t find_mask(const struct action *action, int number, uint64_t interrupted,
                           bool is_audited)
 {
@@ -159,7 +160,7 @@ static uint64_t find_mask(const struct action *action, int number, uint64_t inte
         mask |= AUDIT_BIT(number);
     if (is_audited && mask & AUDIT_BIT(SIGSEGV))
         mask |= AUDIT_BIT(BLOCKS_FAULTS);
-    return is_audited ? mask & ~AUDIT_FAULTS : mask;
+    return is_audited ? (mask & ~AUDIT_FAULTS) | (interrupted & AUDIT_BIT(SIGSYS)) : mask;
 }
 
 static void end_by(int number)
@@ -214,7 +215,7 @@ static void call_action(struct behind *behind, bool is_later, int number, siginf
 static void hand_on(struct behind *behind, int number, siginfo_t *info, ucontext_t *thread,
                     bool is_audited, const struct audit_calls_before *before)
 {
-    uint64_t own = is_audited ? set_mask(~AUDIT_FAULTS) : 0;
+    uint64_t own = is_audited ? set_mask(~AUDIT_OF_STEPS) : 0;
     void *link = thread->uc_link;
     bool is_later = behind->is_later && link != behind;
     if (is_later)
@@ -371,8 +372,7 @@ static void end_left_step(struct audit *audit, int thread)
 static void begin_trap(ucontext_t *thread, uint64_t *out_mask)
 {
     *out_mask = read_set(&thread->uc_sigmask);
-    write_set(&thread->uc_sigmask,
-              (*out_mask | ~AUDIT_OF_INSTRUCTIONS) & ~(AUDIT_BIT(SIGSEGV) | AUDIT_BIT(SIGTRAP)));
+    write_set(&thread->uc_sigmask, (*out_mask | ~AUDIT_OF_INSTRUCTIONS) & ~AUDIT_OF_STEPS);
     set_trap(thread, true);
 }
 
