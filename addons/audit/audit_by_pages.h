@@ -139,5 +139,7 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node);
 void braid_audit_end_node(struct audit *audit);
 // Opens all pages, for work that is not judged, until the next node.
 void braid_audit_pause(struct audit *audit);
+// Gives the program's handlers their own masks, until the next node.
+void braid_audit_close_masks(struct audit *audit);
 
 #endif

@@ -626,11 +626,19 @@ static const char *find_reason(const struct audit_call *call, unsigned processor
     return NULL;
 }
 
+// No further call of the node is handed over. So pages stay open, and handlers have their own
+// masks.
+static void rest(struct audit *audit, const char *reason)
+{
+    braid_audit_calls.rests = true;
+    braid_audit_give_up(audit, reason);
+    braid_audit_close_masks(audit);
+}
+
 static void make_by_itself(struct audit *audit, const char *reason, ucontext_t *thread)
 {
     enum { CALL_BYTES = 2 };
-    braid_audit_calls.rests = true;
-    braid_audit_give_up(audit, reason);
+    rest(audit, reason);
     thread->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
 }
 
@@ -699,15 +707,12 @@ void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *befo
                   (uintptr_t)registers[REG_R8], (uintptr_t)registers[REG_R9] },
     };
     before->handed_over = 0;
-    if (sets_handler(&call)) {
-        braid_audit_calls.rests = true;
-        braid_audit_give_up(audit, "it sets a handler of faults, to which closed pages would be "
-                                   "faults of its own");
-    } else if (blocks_faults(audit, &call)) {
-        braid_audit_calls.rests = true;
-        braid_audit_give_up(audit, "a handler that blocks faults may run, which would end the "
-                                   "process at a closed page");
-    }
+    if (sets_handler(&call))
+        rest(audit, "it sets a handler of faults, to which closed pages would be faults of its "
+                    "own");
+    else if (blocks_faults(audit, &call))
+        rest(audit, "a handler that blocks faults may run, which would end the process at a "
+                    "closed page");
     const char *reason = find_reason(&call, processor);
     if (reason) {
         make_by_itself(audit, reason, thread);

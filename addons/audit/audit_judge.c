@@ -813,7 +813,8 @@ bool braid_audit_give_up(struct audit *audit, const char *reason)
 static bool close_bytes(struct audit *audit, uintptr_t begin, uintptr_t end)
 {
     uintptr_t page = begin / AUDIT_PAGE * AUDIT_PAGE;
-    return braid_audit_pages_allow(&audit->pages, page, (end - page + AUDIT_PAGE - 1) / AUDIT_PAGE,
+    return audit->is_open ||
+           braid_audit_pages_allow(&audit->pages, page, (end - page + AUDIT_PAGE - 1) / AUDIT_PAGE,
                                    PROT_NONE);
 }
 

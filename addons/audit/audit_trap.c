@@ -706,7 +706,7 @@ static void open_masks(struct audit *audit)
 }
 
 // Leaves an action alone that the program has set meanwhile.
-static void close_masks(struct audit *audit)
+void braid_audit_close_masks(struct audit *audit)
 {
     for (int number = 1; number <= AUDIT_SIGNALS; number++) {
         const struct audit_mask *own = &audit->masks[number - 1];
@@ -716,6 +716,7 @@ static void close_masks(struct audit *audit)
         if (own->handler == action[AUDIT_HANDLER] &&
             action[AUDIT_MASK] == (own->mask & ~AUDIT_FAULTS))
             change_mask(audit, number, own->mask);
+        audit->masks[number - 1].handler = 0;
     }
 }
 
@@ -750,7 +751,7 @@ void braid_audit_leave_parents(bool is_auditing)
     }
     if (audit) {
         braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
-        close_masks(audit);
+        braid_audit_close_masks(audit);
     }
     atomic_store(&shared.running, NULL);
 }
@@ -798,7 +799,7 @@ void braid_audit_stop(struct audit *audit)
     braid_audit_calls_stop();
     braid_audit_pause(audit);
     braid_audit_wait_for_faults();
-    close_masks(audit); // while a child of fork knows of them
+    braid_audit_close_masks(audit); // while a child of fork knows of them
     atomic_store(&shared.late_thread, 0);
     atomic_store(&shared.running, NULL);
     while (atomic_load(&shared.num_handling))
@@ -807,9 +808,12 @@ void braid_audit_stop(struct audit *audit)
     signals_restore(&audit->signals_before);
 }
 
+// An earlier node may have left faults blocked, while its calls were not handed over.
 void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 {
+    const uint64_t faults = AUDIT_FAULTS;
     open_masks(audit);
+    audit_system(SYS_rt_sigprocmask, SIG_UNBLOCK, (uintptr_t)&faults, 0, sizeof(faults));
     take(audit, KEEPS, NULL);
     bool is_closed = !audit->is_open || braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     audit->is_open = audit->hides = audit->is_wide = audit->hides_reads = false;

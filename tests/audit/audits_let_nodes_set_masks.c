@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes may block signals and set handlers that do. An audit ends no program for that, and the
+// program keeps its own masks.
+#include <pthread.h>
+#include <signal.h>
+
+#include "audit/audit_testing.h"
+
+#if defined(__x86_64__) && !defined(UNDER_TSAN)
+
+enum { DECLARED = 64, BESIDE = 100 };
+
+static volatile uint32_t *words; // the buffer has
+
+// Learns whether calls of nodes are seen.
+static int open_site(void **state)
+{
+    open_audited(state);
+    words = audited.words;
+    audit(audited.device, audited.graph, &audited.findings);
+    return 0;
+}
+
+static int close_site(void **state)
+{
+    signal(SIGUSR1, SIG_DFL);
+    signal(SIGUSR2, SIG_DFL);
+    return close_audited(state);
+}
+
+static void skip_without_calls(void)
+{
+    if (audited.findings.lacks_calls)
+        skip_because("system calls of nodes are not seen here");
+}
+
+static void add_call(braid_host_function *call, void *user)
+{
+    braid_resource part;
+    check_ok(braid_graph_add_range(audited.graph, audited.buffer, 0, DECLARED, &part));
+    check_ok(
+        braid_graph_add_host_call(audited.graph,
+                                  &(braid_host_call){ BRAID_ACCESSES({ part, BRAID_READ_WRITE }),
+                                                      .call = call, .user = user },
+                                  NULL));
+}
+
+static const struct finding *audit_for(braid_audit_kind kind)
+{
+    audit(audited.device, audited.graph, &audited.findings);
+    for (size_t i = 0; i < audited.findings.num; i++)
+        if (audited.findings.items[i].told.kind == kind)
+            return &audited.findings.items[i];
+    return NULL;
+}
+
+static void write_beside(int number)
+{
+    (void)number;
+    words[BESIDE] = 1;
+}
+
+static void pass(int number)
+{
+    (void)number;
+}
+
+static void set_full(int number, void (*handler)(int), struct sigaction *before)
+{
+    struct sigaction action = { .sa_handler = handler };
+    sigfillset(&action.sa_mask);
+    sigaction(number, &action, before);
+}
+
+static void change_signal(int how)
+{
+    sigset_t own;
+    sigemptyset(&own);
+    sigaddset(&own, SIGUSR1);
+    pthread_sigmask(how, &own, NULL);
+}
+
+// ---- masks that nodes set ----
+
+static void block_all(void *user)
+{
+    sigset_t all;
+    (void)user;
+    set_full(SIGUSR1, pass, NULL);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+}
+
+static void call_and_write(void *user)
+{
+    (void)user;
+    change_signal(SIG_BLOCK);
+    words[0] = 1;
+    words[BESIDE] = 1;
+}
+
+// The first one's later calls are not seen, so its mask stays.
+static void a_node_may_leave_all_signals_blocked(void **state)
+{
+    (void)state;
+    skip_without_calls();
+    add_call(block_all, NULL);
+    add_call(call_and_write, NULL);
+    assert_non_null(audit_for(BRAID_AUDIT_WRITES));
+}
+
+static struct sigaction befores[2];
+
+static void set_two(void *user)
+{
+    (void)user;
+    set_full(SIGUSR1, pass, &befores[0]);
+    set_full(SIGUSR2, pass, &befores[1]);
+}
+
+static void set_two_back(void *user)
+{
+    (void)user;
+    sigaction(SIGUSR1, &befores[0], NULL);
+    sigaction(SIGUSR2, &befores[1], NULL);
+}
+
+static void each_handler_that_a_node_replaces_keeps_its_mask(void **state)
+{
+    struct sigaction first, second;
+    (void)state;
+    skip_without_calls();
+    set_full(SIGUSR1, write_beside, NULL);
+    set_full(SIGUSR2, write_beside, NULL);
+    add_call(set_two, NULL);
+    add_call(set_two_back, NULL);
+    assert_non_null(audit_for(BRAID_AUDIT_UNSEEN));
+    sigaction(SIGUSR1, NULL, &first);
+    sigaction(SIGUSR2, NULL, &second);
+    assert_true(first.sa_handler == write_beside && second.sa_handler == write_beside);
+    assert_true(sigismember(&first.sa_mask, SIGSEGV) && sigismember(&second.sa_mask, SIGSEGV));
+}
+
+// ---- signals between nodes ----
+
+static atomic_bool is_armed;
+
+static void *allocate_and_raise(size_t bytes, size_t alignment, void *user)
+{
+    (void)user;
+    if (atomic_exchange(&is_armed, false))
+        raise(SIGUSR1);
+    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void *reallocate(void *memory, size_t old_bytes, size_t bytes, size_t alignment, void *user)
+{
+    void *other = allocate_and_raise(bytes, alignment, user);
+    if (!other)
+        return NULL;
+    if (memory)
+        memcpy(other, memory, old_bytes < bytes ? old_bytes : bytes);
+    free(memory);
+    return other;
+}
+
+static void give_back(void *memory, size_t bytes, size_t alignment, void *user)
+{
+    (void)bytes, (void)alignment, (void)user;
+    free(memory);
+}
+
+static void write_and_set(void *user)
+{
+    (void)user;
+    words[0] = 1;
+    set_full(SIGUSR1, write_beside, NULL);
+    change_signal(SIG_UNBLOCK);
+    atomic_store(&is_armed, true);
+}
+
+// Braid allocates memory before the second node begins.
+static void a_handler_that_blocks_faults_may_run_between_nodes(void **state)
+{
+    const braid_allocator allocator = { .allocate = allocate_and_raise,
+                                        .reallocate = reallocate,
+                                        .free = give_back };
+    braid_device *device;
+    (void)state;
+    skip_without_calls();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu", .allocator = &allocator },
+                               &device));
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_graph_add_host_call(
+            audited.graph,
+            &(braid_host_call){ BRAID_ACCESSES({ audited.buffer, BRAID_READ_WRITE }),
+                                .call = write_and_set },
+            NULL));
+    audit(device, audited.graph, &audited.findings);
+    assert_int_equal(words[BESIDE], 1);
+    atomic_store(&is_armed, false);
+    check_ok(braid_device_close(device));
+}
+
+#define SITE_TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SITE_TEST(a_node_may_leave_all_signals_blocked),
+        SITE_TEST(each_handler_that_a_node_replaces_keeps_its_mask),
+        SITE_TEST(a_handler_that_blocks_faults_may_run_between_nodes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    skip_program("audits need x86-64, and the thread sanitizer calls handlers later");
+    return 0;
+}
+
+#endif
