@@ -683,16 +683,18 @@ static bool blocks_faults(struct audit *audit, const struct audit_call *call)
     return is_readable(audit, mask, sizeof(uint64_t)) && *(const uint64_t *)mask & AUDIT_FAULTS;
 }
 
-// The program gets its own mask in the action that the call tells.
-static void tell_own_mask(const struct audit *audit, const struct audit_call *call, long result)
+// The program gets its own mask in the action that the call tells, and keeps one that it sets.
+static void tell_own_mask(struct audit *audit, const struct audit_call *call, long result)
 {
     uintptr_t *told = (uintptr_t *)call->args[2];
-    if (call->number != SYS_rt_sigaction || result || !told)
+    if (call->number != SYS_rt_sigaction || result)
         return;
-    const struct audit_mask *own = &audit->masks[call->args[0] - 1];
-    if (own->handler && told[AUDIT_HANDLER] == own->handler &&
+    struct audit_mask *own = &audit->masks[(int)call->args[0] - 1];
+    if (told && own->handler && told[AUDIT_HANDLER] == own->handler &&
         told[AUDIT_MASK] == (own->mask & ~AUDIT_FAULTS))
         told[AUDIT_MASK] = own->mask;
+    if (call->args[1])
+        own->handler = 0;
 }
 
 void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,

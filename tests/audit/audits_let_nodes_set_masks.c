@@ -3,6 +3,7 @@
 // program keeps its own masks.
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include "audit/audit_testing.h"
 
@@ -141,6 +142,51 @@ static void each_handler_that_a_node_replaces_keeps_its_mask(void **state)
     assert_true(sigismember(&first.sa_mask, SIGSEGV) && sigismember(&second.sa_mask, SIGSEGV));
 }
 
+static void let_faults_through(void *user)
+{
+    struct sigaction action = { .sa_handler = pass };
+    (void)user;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
+}
+
+static void a_handler_that_blocks_less_since_a_node_stays_so(void **state)
+{
+    struct sigaction action = { .sa_handler = pass };
+    (void)state;
+    skip_without_calls();
+    sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGSEGV);
+    sigaction(SIGUSR1, &action, NULL);
+    add_call(let_faults_through, NULL);
+    assert_null(audit_for(BRAID_AUDIT_UNSEEN));
+    sigaction(SIGUSR1, NULL, &action);
+    assert_false(sigismember(&action.sa_mask, SIGSEGV));
+}
+
+// The system only takes the lower half of a number.
+static void find_action(void *action)
+{
+    long result;
+    register long bytes __asm__("r10") = sizeof(uint64_t);
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"((long)SYS_rt_sigaction), "D"((1L << 40) + SIGUSR1), "S"(0L), "d"(action),
+                       "r"(bytes)
+                     : "rcx", "r11", "memory");
+    assert_int_equal(result, 0);
+}
+
+static void the_number_of_a_signal_may_have_bits_of_no_meaning(void **state)
+{
+    unsigned long action[4] = { 0 };
+    (void)state;
+    set_full(SIGUSR1, write_beside, NULL);
+    add_call(find_action, action);
+    assert_null(audit_for(BRAID_AUDIT_UNSEEN));
+    assert_int_equal(action[0], (uintptr_t)write_beside);
+}
+
 // ---- signals between nodes ----
 
 static atomic_bool is_armed;
@@ -209,6 +255,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SITE_TEST(a_node_may_leave_all_signals_blocked),
         SITE_TEST(each_handler_that_a_node_replaces_keeps_its_mask),
+        SITE_TEST(a_handler_that_blocks_less_since_a_node_stays_so),
+        SITE_TEST(the_number_of_a_signal_may_have_bits_of_no_meaning),
         SITE_TEST(a_handler_that_blocks_faults_may_run_between_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
