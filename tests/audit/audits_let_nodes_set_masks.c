@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes may block signals and set handlers that do. An audit ends no program for that, and the
 // program keeps its own masks.
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "audit/audit_testing.h"
 
@@ -187,6 +190,125 @@ static void the_number_of_a_signal_may_have_bits_of_no_meaning(void **state)
     assert_int_equal(action[0], (uintptr_t)write_beside);
 }
 
+// ---- masks in the page of a buffer, of calls that let a handler run ----
+
+enum { HALF = PAGE / 2, LAST = HALF / 4 - 1 };
+
+static void write_half(int number)
+{
+    (void)number;
+    ((volatile uint32_t *)audited.outside)[LAST] = 1;
+}
+
+static void suspend(void *mask)
+{
+    change_signal(SIG_BLOCK);
+    raise(SIGUSR1);
+    sigsuspend(mask);
+}
+
+static void unblock(void *before)
+{
+    sigset_t own;
+    sigemptyset(&own);
+    sigaddset(&own, SIGUSR1);
+    raise(SIGUSR1);
+    pthread_sigmask(SIG_UNBLOCK, &own, before);
+}
+
+static void set_mask(void *mask)
+{
+    raise(SIGUSR1);
+    pthread_sigmask(SIG_SETMASK, mask, NULL);
+}
+
+static void block(void *before)
+{
+    sigset_t own;
+    sigemptyset(&own);
+    sigaddset(&own, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &own, before);
+}
+
+static void audit_beside_half(braid_host_function *call, const char *text)
+{
+    sigset_t *mask = (sigset_t *)((unsigned char *)audited.outside + HALF);
+    braid_resource half;
+    skip_without_calls();
+    signal(SIGUSR1, write_half);
+    sigemptyset(mask);
+    check_ok(braid_graph_add_buffer(audited.graph, "half", audited.outside, HALF, &half));
+    add_call(call, mask);
+    const struct finding *unseen = audit_for(BRAID_AUDIT_UNSEEN);
+    if (!text) {
+        assert_null(unseen);
+        return;
+    }
+    assert_int_equal(audited.outside[LAST], 1);
+    assert_non_null(unseen);
+    assert_string_equal(unseen->text, text);
+}
+
+static const char runs[] = "node 0 'host call' is not audited: a handler may run during its system "
+                           "call, for which pages open";
+
+static void a_handler_may_run_while_a_node_waits_for_it(void **state)
+{
+    (void)state;
+    audit_beside_half(suspend, runs);
+}
+
+static void a_handler_may_run_once_a_node_unblocks_it(void **state)
+{
+    (void)state;
+    audit_beside_half(unblock, runs);
+}
+
+static void a_handler_may_run_once_a_node_sets_a_mask(void **state)
+{
+    (void)state;
+    audit_beside_half(set_mask, runs);
+}
+
+static void no_handler_runs_when_a_node_blocks_it(void **state)
+{
+    (void)state;
+    audit_beside_half(block, NULL);
+}
+
+static void wait_for_nothing(void *skips)
+{
+    struct timespec pause = { .tv_nsec = 1 };
+    unsigned long context = 0, event[4];
+    sigset_t all;
+    const struct {
+        const sigset_t *mask;
+        size_t bytes;
+    } mask = { &all, sizeof(uint64_t) };
+    sigfillset(&all);
+    sigdelset(&all, SIGUSR1);
+    change_signal(SIG_BLOCK);
+    raise(SIGUSR1);
+    *(bool *)skips =
+        syscall(SYS_io_setup, 1, &context) ||
+        (syscall(SYS_io_pgetevents, context, 1, 1, event, &pause, &mask) < 0 && errno == ENOSYS);
+    syscall(SYS_io_destroy, context);
+}
+
+static void a_node_may_wait_for_events_without_faults(void **state)
+{
+    bool skips = false;
+    (void)state;
+    skip_without_calls();
+    signal(SIGUSR1, write_beside);
+    add_call(wait_for_nothing, &skips);
+    const struct finding *unseen = audit_for(BRAID_AUDIT_UNSEEN);
+    if (skips)
+        skip_because("the system has no queues of events");
+    assert_non_null(unseen);
+    assert_int_equal(words[BESIDE], 1);
+}
+
 // ---- signals between nodes ----
 
 static atomic_bool is_armed;
@@ -257,6 +379,11 @@ int main(void)
         SITE_TEST(each_handler_that_a_node_replaces_keeps_its_mask),
         SITE_TEST(a_handler_that_blocks_less_since_a_node_stays_so),
         SITE_TEST(the_number_of_a_signal_may_have_bits_of_no_meaning),
+        SITE_TEST(a_handler_may_run_while_a_node_waits_for_it),
+        SITE_TEST(a_handler_may_run_once_a_node_unblocks_it),
+        SITE_TEST(a_handler_may_run_once_a_node_sets_a_mask),
+        SITE_TEST(no_handler_runs_when_a_node_blocks_it),
+        SITE_TEST(a_node_may_wait_for_events_without_faults),
         SITE_TEST(a_handler_that_blocks_faults_may_run_between_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
