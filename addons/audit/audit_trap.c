@@ -738,13 +738,16 @@ static void block_signals(struct audit *audit)
     pthread_sigmask(SIG_UNBLOCK, &let_through, NULL);
 }
 
-// The C library's lock knows the thread that writes by a number, which differs in the child.
+// The C library's lock knows the thread that writes by a number, which differs in the child. The
+// audit's owner may be another thread, which the child lacks.
 void braid_audit_leave_parents(bool is_auditing)
 {
     static const pthread_rwlock_t unlocked = PTHREAD_RWLOCK_INITIALIZER;
     struct audit *audit = atomic_load(&shared.running);
     atomic_store(&shared.num_handling, 0);
     shared.lock = unlocked;
+    if (audit)
+        atomic_store(&audit->owner, 0);
     if (is_auditing) {
         braid_audit_lock(true);
         return;

@@ -370,6 +370,68 @@ static bool refuse_to_hand_calls_over(void)
            !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 
+enum { MOST_FORKS = 100, MOST_SECONDS = 60 };
+
+static atomic_bool ends;
+
+static void *write_on(void *user)
+{
+    while (!atomic_load(&ends))
+        write_beside(user);
+    return user;
+}
+
+// The child's alarm ends it if it waits for ever.
+static void fork_and_limit(void *user)
+{
+    sigset_t limit;
+    fork_in_node(user);
+    if (child)
+        return;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &limit, NULL);
+    alarm(MOST_SECONDS);
+}
+
+static int fork_beside_faults(void)
+{
+    size_t num;
+    int status = 0;
+    const pid_t parent = getpid();
+    if (!refuse_to_hand_calls_over())
+        return NO_FILTER;
+    open_site(NULL);
+    add_call(fork_and_limit);
+    pthread_create(&thread, NULL, write_on, NULL);
+    for (int i = 0; i < MOST_FORKS && !status; i++) {
+        check_ok(braid_graph_audit(audited.graph, audited.device, NULL, &num));
+        if (getpid() != parent)
+            _exit(DONE);
+        if (waitpid(child, &status, 0) != child)
+            status = WRONG;
+    }
+    atomic_store(&ends, true);
+    pthread_join(thread, NULL);
+    return status ? WRONG : DONE;
+}
+
+// A filter lets no pages open for the fork. So the audit may have an owner that the child lacks.
+static void a_child_of_a_node_waits_for_no_thread_of_its_parent(void **state)
+{
+    (void)state;
+#if defined(UNDER_ASAN)
+    skip_because("a lock of the address sanitizer may be held for ever in the child");
+#endif
+    child = fork();
+    if (child == 0)
+        _exit(fork_beside_faults());
+    const int result = wait_for(child);
+    if (result == NO_FILTER)
+        skip_because("the system takes no filter of calls");
+    assert_int_equal(result, DONE);
+}
+
 static void do_nothing(void *user)
 {
     (void)user;
@@ -418,6 +480,7 @@ int main(void)
         SITE_TEST(a_handler_that_a_node_sets_gets_no_fault_of_the_audit),
         SITE_TEST(a_child_of_another_thread_may_audit),
         SITE_TEST(a_child_of_a_node_may_audit),
+        SITE_TEST(a_child_of_a_node_waits_for_no_thread_of_its_parent),
         SITE_TEST(an_audit_without_memory_leaves_pages_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
