@@ -83,7 +83,8 @@ struct audit {
     stack_t stack_before;
     sigset_t signals_before;
     struct audit_mask masks[AUDIT_SIGNALS]; // by number - 1
-    unsigned long action[AUDIT_ACTION_WORDS], replaced[AUDIT_ACTION_WORDS];
+    unsigned long action[AUDIT_ACTION_WORDS], replaced[AUDIT_ACTION_WORDS],
+        expected[AUDIT_ACTION_WORDS];
     unsigned char stack[AUDIT_STACK_BYTES];
 };
 

@@ -671,20 +671,27 @@ static const unsigned long *find_action(struct audit *audit, int number)
     return audit->action;
 }
 
+static bool is_same(const unsigned long *action, const unsigned long *other)
+{
+    for (int i = 0; i < AUDIT_ACTION_WORDS; i++)
+        if (action[i] != other[i])
+            return false;
+    return true;
+}
+
 // Another thread may set an action meanwhile, and so again. The last one is put back.
 static void change_mask(struct audit *audit, int number, uint64_t mask)
 {
-    unsigned long *next = audit->action, *replaced = audit->replaced;
-    unsigned long handler = next[AUDIT_HANDLER], expected = next[AUDIT_MASK];
+    unsigned long *next = audit->action, *replaced = audit->replaced, *expected = audit->expected;
+    memcpy(expected, next, sizeof(audit->expected));
     next[AUDIT_MASK] = mask;
     while (!audit_system(SYS_rt_sigaction, (unsigned)number, (uintptr_t)next, (uintptr_t)replaced,
                          sizeof(mask)) &&
-           (replaced[AUDIT_HANDLER] != handler || replaced[AUDIT_MASK] != expected)) {
-        unsigned long *put = next;
-        handler = put[AUDIT_HANDLER];
-        expected = put[AUDIT_MASK];
+           !is_same(replaced, expected)) {
+        unsigned long *room = expected;
+        expected = next;
         next = replaced;
-        replaced = put;
+        replaced = room;
     }
 }
 

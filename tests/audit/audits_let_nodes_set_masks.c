@@ -3,8 +3,12 @@
 // program keeps its own masks.
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -370,6 +374,87 @@ static void a_handler_that_blocks_faults_may_run_between_nodes(void **state)
     check_ok(braid_device_close(device));
 }
 
+// ---- actions that another thread sets while an audit changes their masks ----
+
+enum { DONE = 0, LOST, NOT_TRACED };
+
+static struct meanwhile {
+    atomic_bool begins, ends;
+} * meanwhile; // shared by the child and its tracer
+
+static void *set_flags(void *user)
+{
+    struct sigaction action = { .sa_handler = pass, .sa_flags = SA_RESTART };
+    sigfillset(&action.sa_mask);
+    while (!atomic_load(&meanwhile->begins))
+        sched_yield();
+    sigaction(SIGUSR1, &action, NULL);
+    atomic_store(&meanwhile->ends, true);
+    return user;
+}
+
+static int audit_beside_setter(void)
+{
+    pthread_t thread;
+    struct sigaction last;
+    open_site(NULL);
+    set_full(SIGUSR1, pass, NULL);
+    add_call(call_and_write, NULL);
+    pthread_create(&thread, NULL, set_flags, NULL);
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+        return NOT_TRACED;
+    raise(SIGSTOP);
+    audit(audited.device, audited.graph, &audited.findings);
+    pthread_join(thread, NULL);
+    sigaction(SIGUSR1, NULL, &last);
+    return last.sa_flags & SA_RESTART ? DONE : LOST;
+}
+
+// Whether the audit's thread has just found the action of SIGUSR1.
+static bool has_found(pid_t child)
+{
+    struct user_regs_struct registers;
+    return !ptrace(PTRACE_GETREGS, child, NULL, &registers) && !registers.rax &&
+           registers.orig_rax == SYS_rt_sigaction && registers.rdi == SIGUSR1 && !registers.rsi;
+}
+
+// Returns how the child has ended. The other thread sets the action before that is changed.
+static int trace(pid_t child)
+{
+    enum { OF_CALL = 0x80 };
+    int status = 0, number = 0;
+    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+        number = WSTOPSIG(status) & OF_CALL || WSTOPSIG(status) == SIGSTOP ? 0 : WSTOPSIG(status);
+        if (!number && has_found(child)) {
+            atomic_store(&meanwhile->begins, true);
+            while (!atomic_load(&meanwhile->ends))
+                sched_yield();
+        }
+        ptrace(PTRACE_SETOPTIONS, child, NULL, (void *)PTRACE_O_TRACESYSGOOD);
+        ptrace(PTRACE_SYSCALL, child, NULL, (void *)(intptr_t)number);
+    }
+    return status;
+}
+
+static void another_thread_keeps_the_flags_that_it_sets(void **state)
+{
+    (void)state;
+#if defined(UNDER_ASAN)
+    skip_because("a lock of the address sanitizer may be held for ever in the child");
+#endif
+    meanwhile = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(meanwhile != MAP_FAILED);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(audit_beside_setter());
+    const int status = trace(child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NOT_TRACED)
+        skip_because("the system lets no process trace another");
+    assert_int_equal(WEXITSTATUS(status), DONE);
+    munmap(meanwhile, PAGE);
+}
+
 #define SITE_TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
 
 int main(void)
@@ -385,6 +470,7 @@ int main(void)
         SITE_TEST(no_handler_runs_when_a_node_blocks_it),
         SITE_TEST(a_node_may_wait_for_events_without_faults),
         SITE_TEST(a_handler_that_blocks_faults_may_run_between_nodes),
+        SITE_TEST(another_thread_keeps_the_flags_that_it_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
