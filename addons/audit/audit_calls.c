@@ -576,6 +576,12 @@ void braid_audit_calls_hand_over(bool is_on)
     braid_audit_calls.hands_over = is_on;
 }
 
+bool braid_audit_calls_are_left(void)
+{
+    return atomic_load(&braid_audit_calls.thread) && !braid_audit_calls.rests &&
+           !braid_audit_calls.hands_over;
+}
+
 static bool makes_child(const struct audit_call *call)
 {
     return call->number == SYS_clone || call->number == SYS_clone3 || call->number == SYS_fork ||
@@ -812,6 +818,11 @@ void braid_audit_calls_stop(void)
 void braid_audit_calls_hand_over(bool is_on)
 {
     (void)is_on;
+}
+
+bool braid_audit_calls_are_left(void)
+{
+    return false;
 }
 
 void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,

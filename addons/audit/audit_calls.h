@@ -72,6 +72,9 @@ bool braid_audit_calls_start(uintptr_t returns);
 void braid_audit_calls_stop(void);
 // Around a node.
 void braid_audit_calls_hand_over(bool is_on);
+// Behind a node's last call: a handler has left one by a jump. So the next ones were not handed
+// over.
+bool braid_audit_calls_are_left(void);
 
 // From SIGSYS and from the trap behind the call, by the audit's owner. `processor` is one of
 // the system's list.

@@ -868,8 +868,12 @@ static void note_unseen(struct audit *audit)
 // its stack, in a page that has just been closed.
 void braid_audit_end_node(struct audit *audit)
 {
+    const bool is_left = braid_audit_calls_are_left() && atomic_load(audit->is_parent);
     braid_audit_calls_hand_over(false);
     take(audit, KEEPS, NULL);
+    if (is_left && !audit->unseen)
+        braid_audit_miss(audit, "a handler of the program left a system call, behind which no "
+                                "others are seen");
     audit->runs = false;
     if (!braid_audit_close(audit))
         audit->is_open = true; // the next node tries again

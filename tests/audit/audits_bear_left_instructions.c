@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "audit/audit_testing.h"
 
@@ -299,6 +300,29 @@ static void a_handler_of_an_instructions_second_fault_is_seen(void **state)
                         "node 0 'host call' reads byte 400 of 'words', which it does not declare");
 }
 
+static void leave_call(void *user)
+{
+    (void)user;
+    if (!sigsetjmp(site.back, 1))
+        raise(SIGFPE);
+    (void)!getcwd((char *)(site.divisor + 100), 400);
+}
+
+// The system does not hand the second call over, which may use the buffer.
+static void a_node_whose_handler_leaves_a_call_is_named(void **state)
+{
+    (void)state;
+    signal(SIGFPE, jump_back);
+    audit_call(leave_call, 64);
+    if (audited.findings.lacks_calls)
+        skip_because("system calls of nodes are not seen here");
+    const struct finding *unseen = find_kind(BRAID_AUDIT_UNSEEN);
+    assert_non_null(unseen);
+    assert_string_equal(unseen->text,
+                        "node 0 'host call' is not audited: a handler of the program left a system "
+                        "call, behind which no others are seen");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
@@ -310,6 +334,7 @@ int main(void)
         TEST(a_thread_that_leaves_an_instruction_stops_no_audit),
         TEST(a_handler_may_fault_before_an_instruction_ends),
         TEST(a_handler_of_an_instructions_second_fault_is_seen),
+        TEST(a_node_whose_handler_leaves_a_call_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
