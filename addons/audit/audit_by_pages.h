@@ -65,6 +65,7 @@ struct audit {
     bool sees_calls;          // system calls of nodes
     bool makes_threads;       // a node has made some
     uint64_t others;          // threads, as noted before the first node
+    uint32_t num_blocking;    // other threads block faults for longer than a handler
     uint32_t num_begun;       // nodes, up to this one
     uint32_t num_opened;      // pages of what the node only writes, one by one
     struct audit_user *users; // by page
@@ -126,6 +127,10 @@ void braid_audit_wait_for_faults(void);
 // Leaves pages with stacks of other threads alone. Such a thread could not take the signal of its
 // fault, which would end the process. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
 braid_status braid_audit_leave_stacks(struct audit_pages *pages);
+// Waits, for a second at most, until no more other threads block faults than are known to. A
+// handler with its own mask may run there, and the system would end the process at a closed page.
+// Returns how many block them still.
+uint32_t braid_audit_wait_for_handlers(uint32_t num_known);
 // Notes the process's other threads. Those of Braid count while they are inside a program's call.
 uint64_t braid_audit_note_others(void);
 // Whether one of them, or a new one, has run since.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults of which the system has not told their threads yet, since these have no core. Whether
-// other threads than the audit's run, and where their stacks are.
+// other threads than the audit's run or block faults, and where their stacks are.
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,9 +19,10 @@
 enum { MOST_LOOKS = 1000, PAUSE_NS = 1000000 }; // a debugger may hold a thread for ever
 
 struct look {
-    bool is_pending; // a fault that the system has noted
-    bool runs;       // another thread does
-    uint64_t others; // differs once another thread has begun, run or ended
+    bool is_pending;       // a fault that the system has noted
+    bool runs;             // another thread does
+    uint64_t others;       // differs once another thread has begun, run or ended
+    uint32_t num_blocking; // other threads that block faults
 };
 
 static uint64_t mix(uint64_t value)
@@ -57,6 +58,9 @@ static void look_at(const char *thread, struct look *look)
     while (file && fgets(line, sizeof(line), file)) {
         if (sscanf(line, "SigPnd: %llx", &value) == 1)
             look->is_pending |= value >> (SIGSEGV - 1) & 1;
+        else if (sscanf(line, "SigBlk: %llx", &value) == 1)
+            look->num_blocking +=
+                value >> (SIGSEGV - 1) & 1 && strtol(thread, NULL, 10) != this_thread();
         else if (sscanf(line, "voluntary_ctxt_switches: %llu", &value) == 1 ||
                  sscanf(line, "nonvoluntary_ctxt_switches: %llu", &value) == 1)
             switches += value;
@@ -86,6 +90,16 @@ void braid_audit_wait_for_faults(void)
 {
     for (int i = 0; i < MOST_LOOKS && look_at_all().is_pending; i++)
         nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+}
+
+uint32_t braid_audit_wait_for_handlers(uint32_t num_known)
+{
+    uint32_t num = look_at_all().num_blocking;
+    for (int i = 0; i < MOST_LOOKS && num > num_known; i++) {
+        nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+        num = look_at_all().num_blocking;
+    }
+    return num;
 }
 
 uint64_t braid_audit_note_others(void)

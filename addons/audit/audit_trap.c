@@ -818,12 +818,15 @@ void braid_audit_stop(struct audit *audit)
     signals_restore(&audit->signals_before);
 }
 
-// An earlier node may have left faults blocked, while its calls were not handed over.
+// An earlier node may have left faults blocked, while its calls were not handed over. Its handlers
+// had their own masks, and one may still run on another thread.
 void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 {
     const uint64_t faults = AUDIT_FAULTS;
     open_masks(audit);
     audit_system(SYS_rt_sigprocmask, SIG_UNBLOCK, (uintptr_t)&faults, 0, sizeof(faults));
+    if (braid_audit_calls.rests)
+        audit->num_blocking = braid_audit_wait_for_handlers(audit->num_blocking);
     take(audit, KEEPS, NULL);
     bool is_closed = !audit->is_open || braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     audit->is_open = audit->hides = audit->is_wide = audit->hides_reads = false;
