@@ -818,13 +818,21 @@ void braid_audit_stop(struct audit *audit)
     signals_restore(&audit->signals_before);
 }
 
-// An earlier node may have left faults blocked, while its calls were not handed over. Its handlers
-// had their own masks, and one may still run on another thread.
+// An earlier node may have left faults blocked, while its calls were not handed over. One that was
+// sent meanwhile stays so, since it would end the process.
+static void unblock_faults(void)
+{
+    uint64_t sent = 0;
+    audit_system(SYS_rt_sigpending, (uintptr_t)&sent, sizeof(sent), 0, 0);
+    const uint64_t faults = AUDIT_FAULTS & ~sent;
+    audit_system(SYS_rt_sigprocmask, SIG_UNBLOCK, (uintptr_t)&faults, 0, sizeof(faults));
+}
+
+// Behind a node whose handlers had their own masks, one may still run on another thread.
 void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 {
-    const uint64_t faults = AUDIT_FAULTS;
     open_masks(audit);
-    audit_system(SYS_rt_sigprocmask, SIG_UNBLOCK, (uintptr_t)&faults, 0, sizeof(faults));
+    unblock_faults();
     if (braid_audit_calls.rests)
         audit->num_blocking = braid_audit_wait_for_handlers(audit->num_blocking);
     take(audit, KEEPS, NULL);

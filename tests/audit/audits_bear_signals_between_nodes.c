@@ -4,9 +4,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "audit/audit_testing.h"
+#include "audit/refused_calls.h"
 
 #if defined(__x86_64__) && !defined(UNDER_TSAN)
 
@@ -106,9 +108,70 @@ static void a_handler_may_run_on_from_one_node_to_the_next(void **state)
     assert_int_equal(audited.findings.items[1].told.kind, BRAID_AUDIT_WRITES);
 }
 
+// ---- a signal that waits from one node to the next ----
+
+enum { DONE = 0, NO_FILTER = 77, WRONG };
+
+static int kept, taken; // its number
+
+static void keep_own(sigset_t *out_own)
+{
+    sigemptyset(out_own);
+    sigaddset(out_own, kept);
+    pthread_sigmask(SIG_BLOCK, out_own, NULL);
+}
+
+static void send_to_itself(void *user)
+{
+    sigset_t own;
+    (void)user;
+    keep_own(&own);
+    pthread_kill(pthread_self(), kept);
+}
+
+static void take_kept(void *user)
+{
+    sigset_t own;
+    (void)user;
+    keep_own(&own);
+    sigwait(&own, &taken);
+}
+
+static int audit_kept(void)
+{
+    if (!refuse_to_hand_calls_over())
+        return NO_FILTER;
+    signal(kept, SIG_DFL); // else that of the tests' library
+    open_site(NULL);
+    add_call(send_to_itself);
+    add_call(take_kept);
+    audit(audited.device, audited.graph, &audited.findings);
+    return taken == kept ? DONE : WRONG;
+}
+
+// A node can only keep one where its calls are not handed over.
+static void a_node_may_keep_a_fault_that_is_sent(void **state)
+{
+    static const int faults[] = { SIGSEGV, SIGTRAP, SIGSYS };
+    (void)state;
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        int status = 0;
+        kept = faults[i];
+        const pid_t child = fork();
+        if (child == 0)
+            _exit(audit_kept());
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status) == NO_FILTER)
+            skip_because("the system takes no filter of calls");
+        assert_int_equal(WEXITSTATUS(status), DONE);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_may_keep_a_fault_that_is_sent),
         cmocka_unit_test_setup_teardown(a_handler_may_run_on_from_one_node_to_the_next, open_site,
                                         close_audited),
     };

@@ -6,18 +6,15 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "audit/audit_testing.h"
+#include "audit/refused_calls.h"
 #include "support/failing_memory.h"
 
 #if defined(__x86_64__) && !defined(UNDER_TSAN)
-
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 
 enum { DECLARED = 64, BESIDE = 100, DONE = 0, ENDED_BY_HANDLER = 9, NO_FILTER = 77, WRONG };
 
@@ -352,22 +349,6 @@ static void a_child_of_a_node_may_audit(void **state)
     if (getpid() != parent)
         _exit(audit_in_child());
     assert_int_equal(wait_for(child), DONE);
-}
-
-static bool refuse_to_hand_calls_over(void)
-{
-    enum { HAND_OVER = 59 };
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, HAND_OVER, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog filter = { sizeof(rules) / sizeof(rules[0]), rules };
-    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-           !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 
 enum { MOST_FORKS = 100, MOST_SECONDS = 60 };
