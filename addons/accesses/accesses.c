@@ -410,6 +410,18 @@ static bool is_grid(const struct resolver *resolver, uint32_t resource)
     return word.kind == WORD_OF_RESOURCE && word.resource == resource;
 }
 
+// Whether the code uses addresses that nobody looks at, so that it may make any access.
+static bool has_unchecked(const struct resolver *resolver)
+{
+    const struct array *found = &resolver->kernel->found.items;
+    const struct kernel_access *items = found->items;
+    for (size_t i = 0; i < found->num; i++) {
+        if (braid_accesses_is_unchecked(resolver->view->graph, resolver->node, items[i].parameter))
+            return true;
+    }
+    return false;
+}
+
 static braid_status add_remarks(const struct resolver *resolver, struct accesses_checker *checker)
 {
     uint32_t num;
@@ -448,7 +460,7 @@ braid_status braid_accesses_check(struct accesses_checker *checker,
     braid_status status = checker->is_derived ? check_known(&resolver) : BRAID_OK;
     if (!status && is_known)
         status = take_all(&resolver, check_word, checker);
-    if (!status && is_known && checker->is_whole && of->num_accesses)
+    if (!status && is_known && checker->is_whole && of->num_accesses && !has_unchecked(&resolver))
         status = add_remarks(&resolver, checker);
     return status;
 }

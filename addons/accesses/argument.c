@@ -39,9 +39,10 @@ static bool is_trap(const braid_graph *graph, uint32_t node, uint32_t argument)
     return false;
 }
 
-static bool is_unchecked(const braid_graph *graph, uint32_t wanted)
+bool braid_accesses_is_unchecked(const braid_graph *graph, uint32_t node, uint32_t index)
 {
     const uint32_t *args = graph->unchecked.items;
+    const uint32_t wanted = graph_kernel_of(graph, node)->first_arg + index;
     size_t low = 0, high = graph->unchecked.num;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -62,7 +63,7 @@ struct code_argument braid_accesses_argument(const braid_graph *graph, uint32_t 
     struct code_argument argument = { .kind = ARGUMENT_VALUE };
     argument.data = braid_graph_arg(graph, launch, index, &argument.bytes);
     argument.resource = find_given(graph, node, index);
-    if (is_trap(graph, node, index) || is_unchecked(graph, launch->first_arg + index))
+    if (is_trap(graph, node, index) || braid_accesses_is_unchecked(graph, node, index))
         argument.kind = ARGUMENT_NOTHING;
     else if (argument.resource != GRAPH_NONE)
         argument.kind = graph_resource_at(graph, argument.resource)->scratch == GRAPH_NONE

@@ -444,6 +444,16 @@ static void what_code_never_does_is_remarked(void **state)
     const braid_node fits = declare(&s, BRAID_READ, BRAID_WRITE, BRAID_CODE_DECLARES);
     if (strstr(explain(&s, fits, none), "its code"))
         fail_msg("%s", s.found);
+    braid_node unchecked;
+    check_ok(braid_graph_add_kernel(
+        s.graph,
+        &(braid_kernel_node){ .kernel = &copy,
+                              .node = { .accesses = accesses, .num_accesses = 2 },
+                              BRAID_ARGS({ &from, sizeof(from), BRAID_ARG_UNCHECKED_POINTER },
+                                         { &to, sizeof(to), BRAID_ARG_UNCHECKED_POINTER }) },
+        &unchecked));
+    if (strstr(explain(&s, unchecked, none), "its code")) // nobody knows what it touches
+        fail_msg("%s", s.found);
     finish(&s);
 }
 
