@@ -293,8 +293,8 @@ static braid_status report(struct auditing *auditing, const braid_audit_options 
     struct error_attempt attempt;
     struct waits waits = { 0 };
     braid_error_begin_attempt(&attempt);
-    braid_status ended =
-        braid_audit_findings_end(&auditing->findings, status ? NULL : auditing->memory);
+    braid_status ended = braid_audit_findings_end(&auditing->findings,
+                                                  status ? NULL : auditing->memory, auditing->exec);
     if (!status && !ended)
         ended = find_waits(auditing->exec, &auditing->findings, &waits);
     braid_audit_findings_report(&auditing->findings, options);

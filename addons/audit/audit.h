@@ -66,6 +66,7 @@ struct audit_finding {
     const char *reason; // why it is not seen; it outlives the findings
     uint32_t line;      // the table's; 0: not known
     char *file;         // its name, once all are found; NULL: not known
+    bool by_code;
 };
 
 // audit_findings.c: the findings of a graph's nodes.
@@ -83,10 +84,10 @@ braid_status braid_audit_findings_take(struct audit_findings *findings, uint32_t
 // The node, or the resource, or both are GRAPH_NONE.
 braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
                                              uint32_t resource, const char *reason);
-// Behind all: adds declared accesses that were never made; without memory: not. Errors:
-// BRAID_NO_MEMORY.
+// Behind all: adds declared accesses that were never made, or cannot be by the code that the plan
+// knows; without memory: not. Errors: BRAID_NO_MEMORY.
 braid_status braid_audit_findings_end(struct audit_findings *findings,
-                                      const struct audit_memory *memory);
+                                      const struct audit_memory *memory, const braid_exec *exec);
 void braid_audit_findings_finish(struct audit_findings *findings);
 void braid_audit_findings_report(const struct audit_findings *findings,
                                  const braid_audit_options *options);

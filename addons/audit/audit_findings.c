@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/node_text.h"
+#include "plan/schedule.h"
 
 static struct audit_finding *find(const struct audit_findings *findings,
                                   const struct audit_finding *like)
@@ -85,27 +86,62 @@ static int compare(const void *a, const void *b)
     return left->resource < right->resource ? -1 : left->resource > right->resource;
 }
 
-braid_status braid_audit_findings_end(struct audit_findings *findings,
-                                      const struct audit_memory *memory)
+static size_t first_of(const struct array *remarks, uint32_t node)
 {
-    const braid_graph *graph = findings->graph;
-    const struct graph_access *accesses = graph->accesses.items;
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; memory && i < graph_num_nodes(graph); i++) {
-        const struct graph_node *node = &graph_nodes(graph)[i];
-        uint32_t end = node->first_access + node->num_accesses;
-        for (uint32_t k = node->first_access; findings->has_run[i] && k < end && !status; k++) {
-            const struct audit_access *access = &memory->accesses[k];
-            const struct audit_finding finding = {
-                .kind = access->may_write ? BRAID_AUDIT_NEVER_WRITES : BRAID_AUDIT_NEVER_READS,
-                .node = i,
-                .resource = accesses[k].resource,
-            };
-            if (access->begin < access->end &&
-                !(access->may_write ? access->was_written : access->was_read))
-                status = add(findings, finding);
-        }
+    const struct code_remark *items = remarks->items;
+    size_t low = 0, high = remarks->num;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (items[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    return low;
+}
+
+// Whether a node's code never makes an access that it declares. The remarks stand by node.
+static bool lacks(const braid_schedule *schedule, uint32_t node, uint32_t resource)
+{
+    const struct array *remarks = &schedule->graph->code_remarks.items;
+    const struct code_remark *items = remarks->items;
+    for (size_t i = first_of(remarks, node); i < remarks->num && items[i].node == node; i++) {
+        if (items[i].resource == resource)
+            return !schedule_left_out(schedule, node);
+    }
+    return false;
+}
+
+// Code has no say about an access that the node made: its code for this device may be other code.
+static braid_status end_node(struct audit_findings *findings, uint32_t index,
+                             const struct audit_memory *memory, const braid_schedule *schedule)
+{
+    const struct graph_access *accesses = findings->graph->accesses.items;
+    const struct graph_node *node = &graph_nodes(findings->graph)[index];
+    const uint32_t end = node->first_access + node->num_accesses;
+    braid_status status = BRAID_OK;
+    for (uint32_t k = node->first_access; k < end && !status; k++) {
+        const struct audit_access *access = &memory->accesses[k];
+        const bool has_run = findings->has_run[index];
+        const bool was_made = access->may_write ? access->was_written : access->was_read;
+        const struct audit_finding finding = {
+            .kind = access->may_write ? BRAID_AUDIT_NEVER_WRITES : BRAID_AUDIT_NEVER_READS,
+            .node = index,
+            .resource = accesses[k].resource,
+            .by_code = lacks(schedule, index, accesses[k].resource),
+        };
+        if (!was_made && (finding.by_code || (has_run && access->begin < access->end)))
+            status = add(findings, finding);
+    }
+    return status;
+}
+
+braid_status braid_audit_findings_end(struct audit_findings *findings,
+                                      const struct audit_memory *memory, const braid_exec *exec)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; memory && i < graph_num_nodes(findings->graph) && !status; i++)
+        status = end_node(findings, i, memory, exec->schedule);
     if (findings->items.num)
         qsort(findings->items.items, findings->items.num, sizeof(struct audit_finding), compare);
     return status;
@@ -132,8 +168,8 @@ static void write_text(const braid_audit_finding *finding, struct node_text node
     unsigned long long begin = finding->begin, last = finding->end - 1;
     char bytes[64], times[40] = "", line[160] = "";
     if (finding->kind >= BRAID_AUDIT_NEVER_READS) {
-        snprintf(text, size, "node %s declares to %s '%.150s', and never does", node.text, verb,
-                 finding->buffer);
+        snprintf(text, size, "node %s declares to %s '%.150s', and %s never does", node.text, verb,
+                 finding->buffer, finding->by_code ? "by its code" : "in this frame");
         return;
     }
     if (begin == last)
@@ -157,6 +193,7 @@ static void report(const braid_graph *graph, const struct audit_finding *found,
     braid_audit_finding finding = {
         .kind = found->kind,
         .text = text,
+        .by_code = found->by_code,
     };
     if (found->resource != GRAPH_NONE) {
         finding.resource = (braid_resource){ .index = found->resource, .graph = graph->id };

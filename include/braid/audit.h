@@ -43,6 +43,7 @@ typedef struct braid_audit_finding {
     uint64_t num;     // how many accesses, at least; or such bytes; or waits
     const char *file; // the source, where PTX tells lines; NULL: unknown
     uint32_t line;    // the first there with such an access
+    bool by_code;     // BRAID_AUDIT_NEVER_*: by PTX no frame does; false: this one does not
 } braid_audit_finding;
 
 // Receives a finding, whose texts are valid during the call.

@@ -39,6 +39,7 @@ class Finding:
     num: int
     file: Optional[str]
     line: Optional[int]
+    by_code: bool
 
     def __str__(self) -> str:
         return self.text
@@ -72,7 +73,7 @@ def _tell(found: Any, user: Any) -> None:
         string(found.buffer) if found.buffer != ffi.NULL else None,
         string(found.kernel) if found.kernel != ffi.NULL else None, string(found.text),
         int(ffi.cast("uintptr_t", found.address)) or None, found.begin, found.end, found.num,
-        string(found.file) if found.file != ffi.NULL else None, found.line or None))
+        string(found.file) if found.file != ffi.NULL else None, found.line or None, found.by_code))
 
 
 ffi.def_extern(name="braid_python_finding", onerror=stray)(_tell)

@@ -154,9 +154,9 @@ static void a_declared_access_that_is_never_made_is_found(void **state)
         { world->pos, BRAID_READ });
     ADD(world, touches, { range(world, world->vel, 8, 8), BRAID_ACCUMULATE },
         { world->pos, BRAID_READ });
-    EXPECT(world, "node 0 'scatter' declares to read 'vel', and never does",
-           "node 0 'scatter' declares to write 'pos', and never does",
-           "node 2 'scatter' declares to write 'vel[8, 16)', and never does",
+    EXPECT(world, "node 0 'scatter' declares to read 'vel', and in this frame never does",
+           "node 0 'scatter' declares to write 'pos', and in this frame never does",
+           "node 2 'scatter' declares to write 'vel[8, 16)', and in this frame never does",
            "the plan loses 1 of its 1 wait without the declared accesses that were never made");
     assert_null(world->findings.items[0].told.address);
 }
@@ -353,9 +353,9 @@ static void memory_of_the_exec_is_known(void **state)
                               BRAID_ARGS(braid_resource_address(&scratch), BRAID_OUT(versioned)) },
         NULL));
     EXPECT(world, "node 0 'moving' writes byte 12 of 'transient', which it does not declare",
-           "node 0 'moving' declares to write 'transient[0, 12)', and never does",
+           "node 0 'moving' declares to write 'transient[0, 12)', and in this frame never does",
            "node 2 'moving' reads byte 12 of 'turns', which it does not declare",
-           "node 2 'moving' declares to write 'turns', and never does");
+           "node 2 'moving' declares to write 'turns', and in this frame never does");
 }
 
 // A buffer on the stack, and one beside the memory of all that Braid allocates.

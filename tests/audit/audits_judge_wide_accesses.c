@@ -113,9 +113,9 @@ static void an_access_right_before_a_buffer_is_none_of_it(void **state)
     EXPECT_TEXTS(write_last_and_read_next, 0, BRAID_WRITE,
                  "node 0 'host call' reads byte 0 of 'second', which it does not declare",
                  "node 0 'host call' writes byte 63 of 'first', which it does not declare",
-                 "node 0 'host call' declares to write 'second', and never does");
+                 "node 0 'host call' declares to write 'second', and in this frame never does");
     EXPECT_TEXTS(read_last, BRAID_READ, BRAID_READ,
-                 "node 0 'host call' declares to read 'second', and never does");
+                 "node 0 'host call' declares to read 'second', and in this frame never does");
 }
 
 static void read_both(void *words)
@@ -129,7 +129,7 @@ static void bytes_behind_the_first_may_be_only_written(void **state)
     EXPECT_TEXTS(
         read_both, BRAID_READ, BRAID_WRITE,
         "node 0 'host call' reads bytes from 0 to 3 of 'second', which it does not declare",
-        "node 0 'host call' declares to write 'second', and never does");
+        "node 0 'host call' declares to write 'second', and in this frame never does");
 }
 
 #if defined(__x86_64__)
@@ -317,9 +317,10 @@ static void each_page_of_an_access_is_judged(void **state)
             NULL));
     audit(audited.device, audited.graph, &audited.findings);
     expect_texts((const char *const[]){
-        "node 0 'host call' declares to read 'two[4100, 4104)', and never does",
-        "node 1 'host call' declares to read 'two[4092, 4096)', and never does",
-        "node 1 'host call' declares to read 'two[4100, 4104)', and never does", NULL });
+        "node 0 'host call' declares to read 'two[4100, 4104)', and in this frame never does",
+        "node 1 'host call' declares to read 'two[4092, 4096)', and in this frame never does",
+        "node 1 'host call' declares to read 'two[4100, 4104)', and in this frame never does",
+        NULL });
     munmap(pages, 2 * PAGE);
 }
 

@@ -26,7 +26,7 @@ static void copies_and_fills_are_judged_to_their_last_byte(void **state)
     static const char *const texts[] = {
         "node 0 'fill' writes bytes from 4 to 63 of 'first', 2 times, which it does not declare",
         "node 0 'fill' writes bytes from 0 to 3 of 'second', which it does not declare",
-        "node 0 'fill' declares to read 'second[32, 40)', and never does",
+        "node 0 'fill' declares to read 'second[32, 40)', and in this frame never does",
         "node 1 'copy' writes bytes from 0 to 31 of 'first', which it does not declare",
     };
     audit(world->device, world->graph, &world->findings);

@@ -122,9 +122,9 @@ static void what_is_never_accessed_is_found(void **state)
     ADD_GIVEN(world, &reads, { world->first, BRAID_READ_WRITE }, { world->second, BRAID_READ });
     ADD_GIVEN(world, &updates, { world->first, BRAID_ACCUMULATE }, { world->second, BRAID_WRITE });
     ADD_GIVEN(world, &updates, { world->first, BRAID_READ }, { world->second, BRAID_EXCLUSIVE });
-    EXPECT(world, "node 0 'given' declares to read 'second', and never does",
-           "node 0 'given' declares to write 'first', and never does",
-           "node 1 'given' declares to write 'second', and never does",
+    EXPECT(world, "node 0 'given' declares to read 'second', and in this frame never does",
+           "node 0 'given' declares to write 'first', and in this frame never does",
+           "node 1 'given' declares to write 'second', and in this frame never does",
            "node 2 'given' atomically updates bytes from 0 to 3 of 'first'" UNDECLARED);
     const braid_audit_finding *found = &world->findings.items[3].told;
     assert_int_equal(found->kind, BRAID_AUDIT_UPDATES);
@@ -208,7 +208,7 @@ static void memory_of_the_exec_is_known(void **state)
                               BRAID_ARGS(BRAID_OUT(versioned), BRAID_IN(transient)) },
         NULL));
     EXPECT(world, "node 0 'moving' writes bytes from 12 to 15 of 'transient'" UNDECLARED,
-           "node 0 'moving' declares to write 'transient[0, 12)', and never does");
+           "node 0 'moving' declares to write 'transient[0, 12)', and in this frame never does");
 }
 
 // A node declares one version, and reads others: one that has a name, and one that has none.

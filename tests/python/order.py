@@ -196,8 +196,8 @@ def test_an_audit_finds_what_nodes_do_not_say(device, store):
     assert str(written) == "node 0 'store' writes byte 16 of 'array 0', which it does not declare"
     assert written.node == wrong and (written.kind, written.buffer, written.kernel) == ("writes", "array 0", "store")
     assert (written.begin, written.end, written.num, written.address) == (16, 17, 1, x.ctypes.data + 16)
-    assert idle.text == "node 2 'idle' declares to read 'array 1', and never does"
-    assert (idle.kind, idle.kernel, idle.address, idle.num) == ("never reads", None, None, 0)
+    assert idle.text == "node 2 'idle' declares to read 'array 1', and in this frame never does"
+    assert (idle.kind, idle.kernel, idle.address, idle.num, idle.by_code) == ("never reads", None, None, 0, False)
     assert x[2] == 7 and y[-1] == 1
 
 
@@ -209,7 +209,7 @@ def test_an_audit_tells_of_spare_waits(device):
     graph.host(lambda: y.fill(1), writes=y)
     graph.host(lambda: x.sum(), name="sum", reads=[x, y])
     never, spare = braid.audit(device, graph)
-    assert never.text == "node 2 'sum' declares to read 'array 1', and never does"
+    assert never.text == "node 2 'sum' declares to read 'array 1', and in this frame never does"
     assert (spare.kind, spare.num, spare.node, spare.buffer) == ("spare waits", 1, None, None)
     assert str(spare).startswith("the plan loses 1 of its 1 wait without ")
 
