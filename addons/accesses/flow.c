@@ -126,30 +126,41 @@ static const struct code_value *number_of(const struct place *place, uint32_t in
     return operand->num == 1 && value->is_number ? value : NULL;
 }
 
-static enum source_change shift_by(int64_t bits)
+static uint32_t shifted_left(const struct place *place, uint32_t set, int64_t bits)
 {
-    return bits >= HALF_BITS       ? SOURCE_SHIFT_UP
-           : bits >= HALF_BITS / 2 ? SOURCE_SHIFT_HALF
-                                   : SOURCE_SHIFT_LEFT;
+    const bool is_known = bits >= 0 && bits < SOURCE_ANY_BITS;
+    return braid_sources_change(sets_of(place), SOURCE_SHIFT_LEFT, set,
+                                is_known ? (int32_t)bits : SOURCE_ANY_BITS);
 }
 
-// A large number, which may be below zero, shifts to the left.
-static enum source_change product_by(int64_t factor)
+// By the bits that an operand tells.
+static uint32_t shifted_by(const struct place *place, uint32_t set, uint32_t index)
+{
+    const struct code_value *number = number_of(place, index);
+    return shifted_left(place, set, number ? number->number : SOURCE_ANY_BITS);
+}
+
+// A power of two in a number, which may be below zero, shifts to the left. A large number counts as
+// one.
+static uint32_t product_by(const struct place *place, uint32_t set, int64_t factor)
 {
     const uint64_t size = factor < 0 ? 0 - (uint64_t)factor : (uint64_t)factor;
-    return size >> HALF_BITS         ? SOURCE_SHIFT_UP
-           : size >> (HALF_BITS / 2) ? SOURCE_SHIFT_HALF
-                                     : SOURCE_MULTIPLY;
+    if (size >> HALF_BITS)
+        return shifted_left(place, set, HALF_BITS);
+    if (!size || size % 2)
+        return change(place, SOURCE_MULTIPLY, set);
+    return shifted_left(place, set, __builtin_ctzll(size));
 }
 
-// A product with a large number is a shift to the left.
 static uint32_t product(const struct place *place)
 {
     uint32_t set = 0;
     for (uint32_t i = 1; i <= 2; i++) {
         const struct code_value *factor = number_of(place, 3 - i);
-        const enum source_change how = factor ? product_by(factor->number) : SOURCE_MULTIPLY;
-        set = join(place, set, change(place, how, sources_of_operand(place, operand_at(place, i))));
+        const uint32_t other = sources_of_operand(place, operand_at(place, i));
+        set = join(place, set,
+                   factor ? product_by(place, other, factor->number)
+                          : change(place, SOURCE_MULTIPLY, other));
     }
     return set;
 }
@@ -173,7 +184,7 @@ static void shift(const struct place *place, bool left)
     uint32_t set = sources_of_operand(place, operand_at(place, 1));
     set = change(place, SOURCE_MOVE_ANYHOW, set);
     if (left)
-        set = change(place, number ? shift_by(number->number) : SOURCE_SHIFT_UP, set);
+        set = shifted_by(place, set, 2);
     else
         set = change(place,
                      is_far && place->instruction->bytes == WHOLE ? SOURCE_SHIFT_DOWN
@@ -186,7 +197,7 @@ static uint32_t insertion(const struct place *place)
 {
     uint32_t set =
         change(place, SOURCE_MOVE_ANYHOW, sources_of_operand(place, operand_at(place, 1)));
-    return join(place, change(place, SOURCE_SHIFT_UP, set),
+    return join(place, shifted_by(place, set, 3),
                 change(place, SOURCE_MOVE_ANYHOW, sources_from(place, 2)));
 }
 
@@ -201,6 +212,14 @@ static uint32_t located(const struct place *place, uint32_t set)
     return join(place, set, make(place, is_local ? SOURCE_LOCAL : SOURCE_SHARED));
 }
 
+// The last element of a vector comes to stand the farthest to the left.
+static uint32_t packed(const struct place *place, uint32_t set)
+{
+    const uint32_t bits = 8u * place->instruction->bytes, num = operand_at(place, 1)->num;
+    set = change(place, SOURCE_WIDEN, set);
+    return bits < 2 * HALF_BITS && num ? shifted_left(place, set, bits - bits / num) : set;
+}
+
 // A vector is taken apart or put together.
 static void move(const struct place *place)
 {
@@ -208,7 +227,7 @@ static void move(const struct place *place)
     const bool packs = operand_at(place, 1)->is_vector;
     uint32_t set = sources_from(place, 1);
     if (!to->is_vector) {
-        give(place, located(place, packs ? change(place, SOURCE_WIDEN, set) : set));
+        give(place, located(place, packs ? packed(place, set) : set));
         return;
     }
     for (uint32_t i = 0; i < to->num; i++) {
@@ -298,7 +317,6 @@ static uint32_t load_from(const struct place *place, uint64_t source, int64_t be
     case SOURCE_HIGH:
     case SOURCE_BYTES:
     case SOURCE_PART:
-    case SOURCE_RAISED:
     case SOURCE_SHIFTED:
         return 0; // no addresses
     default:

@@ -71,9 +71,9 @@ static bool take(struct kernel_accesses *accesses, const struct kernel_code *cod
             return false;
         if (kind == SOURCE_VARIABLE)
             accesses->of_variables |= acts_of(instruction);
-        if (kind == SOURCE_LOADED || kind == SOURCE_UNKNOWN)
-            refuse(accesses, kind == SOURCE_LOADED ? loaded : assembled,
-                   instruction->statement->begin);
+        const bool is_loaded = kind == SOURCE_LOADED && !source_left(members[i]);
+        if (is_loaded || kind == SOURCE_UNKNOWN)
+            refuse(accesses, is_loaded ? loaded : assembled, instruction->statement->begin);
         is_known = is_known || kind == SOURCE_WORD || kind == SOURCE_VARIABLE ||
                    kind == SOURCE_LOCAL || kind == SOURCE_SHARED || kind == SOURCE_CELL ||
                    kind == SOURCE_PARAMETER;

@@ -5,7 +5,8 @@
 // Each address of a kernel comes from its parameters, or from a variable of its module, or nothing
 // is proven. The proof assumes that a kernel stays inside the allocation that a pointer points
 // into. It also assumes that memory of the device holds addresses whole, neither scaled nor
-// shifted.
+// shifted. Parts become an address by shifts, bit fields, vectors and factors that are numbers.
+// They become none by sums, permutations of bytes and other factors.
 #ifndef BRAID_ACCESSES_KERNEL_ACCESSES_H
 #define BRAID_ACCESSES_KERNEL_ACCESSES_H
 

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/host_memory.h"
 
-enum { FEWEST_SLOTS = 256 };
+enum { FEWEST_SLOTS = 256, UPPER = 32 }; // the upper half of 8 bytes begins at a bit
 
 // The result of a change of a set, or of joining two.
 struct source_memo {
@@ -101,10 +101,20 @@ uint32_t braid_sources_one(struct source_sets *sets, uint64_t source)
 
 // ---- changes of one source ----
 
+static void put_source(struct source_sets *sets, uint64_t source)
+{
+    sets->failed = sets->failed || !braid_array_put(&sets->room, &source, sizeof(source));
+}
+
 static void put(struct source_sets *sets, enum source_kind kind, uint32_t item, uint32_t offset)
 {
-    const uint64_t source = source_make(kind, item, offset);
-    sets->failed = sets->failed || !braid_array_put(&sets->room, &source, sizeof(source));
+    put_source(sets, source_make(kind, item, offset));
+}
+
+// Some shift of a source that stands for 8 bytes of memory, or for a part of them.
+static void put_loaded(struct source_sets *sets, enum source_kind kind, uint32_t left)
+{
+    put_source(sets, source_at_left(source_make(kind, 0, 0), left));
 }
 
 static uint32_t moved(uint32_t offset, uint32_t by)
@@ -133,18 +143,18 @@ static void narrow(struct source_sets *sets, enum source_change change, uint64_t
         break;
     case SOURCE_LOADED:
     case SOURCE_SHIFTED:
-    case SOURCE_RAISED:
-        put(sets, SOURCE_PART, 0, 0);
+        put_loaded(sets, SOURCE_PART, source_left(source));
         break;
     default:
-        put(sets, source_kind(source), item, offset);
+        put_source(sets, source);
     }
 }
 
+// However far it was shifted.
 static bool has(const uint64_t *members, uint32_t num, uint64_t source)
 {
     for (uint32_t i = 0; i < num; i++) {
-        if (members[i] == source)
+        if (source_at_left(members[i], 0) == source)
             return true;
     }
     return false;
@@ -163,7 +173,7 @@ static void meet(struct source_sets *sets, const uint64_t *members, uint32_t num
 static void widen(struct source_sets *sets, const uint64_t *members, uint32_t num, uint64_t source)
 {
     const enum source_kind kind = source_kind(source);
-    put(sets, kind, source_item(source), source_offset(source));
+    put_source(sets, source);
     if (kind == SOURCE_PART)
         put(sets, SOURCE_LOADED, 0, 0);
     else if (kind == SOURCE_BYTES)
@@ -172,30 +182,60 @@ static void widen(struct source_sets *sets, const uint64_t *members, uint32_t nu
         meet(sets, members, num, source, SOURCE_HALF);
 }
 
-static void shift(struct source_sets *sets, enum source_change change, uint64_t source)
+// The sum is rounded up, so that a loop that shifts ends soon.
+static uint32_t sum_of_shifts(uint32_t left, uint32_t by)
 {
-    const uint32_t item = source_item(source), offset = source_offset(source);
-    const enum source_kind kind = source_kind(source);
-    const bool up = change == SOURCE_SHIFT_UP, down = change == SOURCE_SHIFT_DOWN;
-    const bool may_be_up = up || change == SOURCE_SHIFT_HALF;
-    if (kind == SOURCE_LOADED && !down) {
-        if (change == SOURCE_SHIFT_RIGHT)
-            put(sets, SOURCE_SHIFTED, 0, 0);
-    } else if (kind == SOURCE_SHIFTED && change != SOURCE_SHIFT_RIGHT && !down) {
-        put(sets, SOURCE_LOADED, 0, 0);
-    } else if (down) {
-        narrow(sets, SOURCE_UPPER, source);
-    } else {
-        put(sets, kind, item, offset);
+    return left ? (left + by + 7) & ~7u : by;
+}
+
+// A part has at most 4 bytes. In the upper half of 8 bytes it may be that of an address, also once
+// it is shifted back to there.
+static void shift_left(struct source_sets *sets, uint64_t source, uint32_t by)
+{
+    const uint32_t left = sum_of_shifts(source_left(source), by);
+    const bool is_upper = left >= UPPER;
+    switch (source_kind(source)) {
+    case SOURCE_LOADED:
+        if (by < UPPER || by == SOURCE_ANY_BITS) // else no shift brings the lost half back
+            put_loaded(sets, SOURCE_LOADED, left);
+        return;
+    case SOURCE_SHIFTED:
+        put_loaded(sets, SOURCE_LOADED, 0);
+        put_loaded(sets, SOURCE_LOADED, by);
+        put_source(sets, source);
+        return;
+    case SOURCE_PART:
+        put_source(sets, source_at_left(source, left));
+        if (is_upper)
+            put_loaded(sets, SOURCE_LOADED, 0);
+        if (left > UPPER)
+            put_loaded(sets, SOURCE_LOADED, left - UPPER);
+        return;
+    case SOURCE_HALF:
+        put_source(sets, source_at_left(source, left));
+        if (is_upper)
+            put(sets, SOURCE_HIGH, source_item(source), source_offset(source));
+        return;
+    case SOURCE_BYTES:
+        put_source(sets, source_at_left(source, left));
+        if (left >= UPPER / 2)
+            put(sets, SOURCE_UNKNOWN, 0, 0);
+        return;
+    default:
+        put_source(sets, source);
     }
-    if (may_be_up && kind == SOURCE_HALF)
-        put(sets, SOURCE_HIGH, item, offset);
-    if ((up && kind == SOURCE_PART) || (may_be_up && kind == SOURCE_RAISED))
-        put(sets, SOURCE_LOADED, 0, 0);
-    if (may_be_up && kind == SOURCE_PART)
-        put(sets, SOURCE_RAISED, 0, 0);
-    if (may_be_up && kind == SOURCE_BYTES)
-        put(sets, SOURCE_UNKNOWN, 0, 0);
+}
+
+// By less than 32 bits, or nobody knows by how many.
+static void shift_right(struct source_sets *sets, uint64_t source)
+{
+    const bool is_loaded = source_kind(source) == SOURCE_LOADED;
+    if (is_loaded)
+        put(sets, SOURCE_SHIFTED, 0, 0);
+    if (is_loaded && source_left(source))
+        put_loaded(sets, SOURCE_LOADED, 0);
+    if (!is_loaded || source_left(source))
+        put_source(sets, source);
 }
 
 static void change_one(struct source_sets *sets, enum source_change change, uint32_t set,
@@ -215,27 +255,35 @@ static void change_one(struct source_sets *sets, enum source_change change, uint
         widen(sets, members, num, source);
         return;
     case SOURCE_SHIFT_LEFT:
-    case SOURCE_SHIFT_HALF:
-    case SOURCE_SHIFT_UP:
+        shift_left(sets, source, (uint32_t)by);
+        return;
     case SOURCE_SHIFT_RIGHT:
+        shift_right(sets, source);
+        return;
     case SOURCE_SHIFT_DOWN:
-        shift(sets, change, source);
+        narrow(sets, SOURCE_UPPER, source);
         return;
     case SOURCE_MULTIPLY:
     case SOURCE_CONVERT:
         if (kind != SOURCE_LOADED && kind != SOURCE_SHIFTED)
-            put(sets, kind, item, offset);
+            put_source(sets, source);
         return;
     case SOURCE_MEET:
-        put(sets, kind, item, offset);
+        put_source(sets, source);
         if (kind == SOURCE_HALF)
             meet(sets, members, num, source, SOURCE_HIGH);
         return;
     case SOURCE_MOVE:
-        put(sets, kind, item, kind == SOURCE_PARAMETER ? moved(offset, (uint32_t)by) : offset);
+        if (kind == SOURCE_PARAMETER)
+            put(sets, kind, item, moved(offset, (uint32_t)by));
+        else
+            put_source(sets, source);
         return;
     default:
-        put(sets, kind, item, kind == SOURCE_PARAMETER ? SOURCE_ANYWHERE : offset);
+        if (kind == SOURCE_PARAMETER)
+            put(sets, kind, item, SOURCE_ANYWHERE);
+        else
+            put_source(sets, source);
     }
 }
 
@@ -307,7 +355,7 @@ static uint32_t find_result(struct source_sets *sets, struct source_memo memo)
     sets->room.num = 0;
     for (uint32_t i = 0; i < num; i++)
         change_one(sets, memo.change == SOURCE_JOIN ? SOURCE_MOVE : (enum source_change)memo.change,
-                   memo.a, i, memo.change == SOURCE_MOVE ? (int32_t)memo.b : 0);
+                   memo.a, i, memo.change == SOURCE_JOIN ? 0 : (int32_t)memo.b);
     if (memo.change == SOURCE_JOIN)
         braid_sources_members(sets, memo.b, &num_b);
     for (uint32_t i = 0; i < num_b; i++)

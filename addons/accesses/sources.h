@@ -12,21 +12,22 @@
 
 // The item of a source is a parameter, a variable or a cell, and its offset one in a parameter. An
 // address is whole in 8 bytes: a value of fewer bytes is none, but two of them may become one.
+// Sources that become addresses by shifts count the bits by which they were shifted to the left.
 enum source_kind {
     SOURCE_WORD,      // the 8 bytes of a parameter at the offset
     SOURCE_HALF,      // at most 4 bytes of the 4 there
-    SOURCE_HIGH,      // the same, shifted to the upper half of 8 bytes
+    SOURCE_HIGH,      // the same, shifted left by 32 or more: the upper half of 8 bytes
     SOURCE_BYTES,     // 1 or 2 bytes among the 4 there
     SOURCE_PARAMETER, // the address of a parameter, and the offset
     SOURCE_CELL,      // the address of a variable of .param
     SOURCE_LOCAL,     // an address in local memory
     SOURCE_SHARED,    // an address in shared memory
     SOURCE_VARIABLE,  // an address in a variable of the module
-    SOURCE_LOADED,    // 8 bytes of the memory of the device or of constants
-    SOURCE_PART,      // at most 4 bytes of those
-    SOURCE_RAISED,    // the same, shifted left by 16 to 31
-    SOURCE_SHIFTED,   // such 8 bytes, shifted right: shifted left they may be an address again
-    SOURCE_UNKNOWN,   // perhaps an address, and nobody knows which
+    SOURCE_LOADED,  // 8 bytes of the memory of the device or of constants. Shifted left they are no
+                    // address, and shifted right they may be one again
+    SOURCE_PART,    // at most 4 bytes of those
+    SOURCE_SHIFTED, // such 8 bytes, shifted right: shifted left they may be an address again
+    SOURCE_UNKNOWN, // perhaps an address, and nobody knows which
 };
 
 // Offsets that nobody knows. Loads are aligned. If the parameter is, too, a whole pointer is loaded
@@ -39,19 +40,34 @@ static inline bool source_is_anywhere(uint32_t offset)
     return offset >= SOURCE_ANYWHERE_IN_HALVES;
 }
 
+// Bits of a source: its kind, how far it was shifted left, its item and its offset.
+enum { SOURCE_KIND_AT = 60, SOURCE_LEFT_AT = 55, SOURCE_ITEM_AT = 32, SOURCE_MOST_LEFT = 31 };
+
 static inline uint64_t source_make(enum source_kind kind, uint32_t item, uint32_t offset)
 {
-    return (uint64_t)kind << 56 | (uint64_t)item << 32 | offset;
+    return (uint64_t)kind << SOURCE_KIND_AT | (uint64_t)item << SOURCE_ITEM_AT | offset;
 }
 
 static inline enum source_kind source_kind(uint64_t source)
 {
-    return (enum source_kind)(source >> 56);
+    return (enum source_kind)(source >> SOURCE_KIND_AT);
+}
+
+static inline uint32_t source_left(uint64_t source)
+{
+    return (uint32_t)(source >> SOURCE_LEFT_AT) & SOURCE_MOST_LEFT;
+}
+
+// Further than the most counts as the most.
+static inline uint64_t source_at_left(uint64_t source, uint32_t left)
+{
+    const uint64_t most = (uint64_t)SOURCE_MOST_LEFT << SOURCE_LEFT_AT;
+    return (source & ~most) | (left < SOURCE_MOST_LEFT ? (uint64_t)left << SOURCE_LEFT_AT : most);
 }
 
 static inline uint32_t source_item(uint64_t source)
 {
-    return (uint32_t)(source >> 32) & 0xffffff;
+    return (uint32_t)(source >> SOURCE_ITEM_AT) & ((1u << (SOURCE_LEFT_AT - SOURCE_ITEM_AT)) - 1);
 }
 
 static inline uint32_t source_offset(uint64_t source)
@@ -68,9 +84,7 @@ enum source_change {
     SOURCE_WIDEN,       // parts are put together to 8 bytes
     SOURCE_MEET,        // upper and lower halves of 8 bytes meet
     SOURCE_MULTIPLY,    // a product is no address that was loaded
-    SOURCE_SHIFT_LEFT,  // by less than 16
-    SOURCE_SHIFT_HALF,  // by 16 to 31: two of these are more
-    SOURCE_SHIFT_UP,    // by 32 or more, or nobody knows by how much
+    SOURCE_SHIFT_LEFT,  // by a number of bits, or SOURCE_ANY_BITS
     SOURCE_SHIFT_RIGHT, // by less than 32, or nobody knows by how much
     SOURCE_SHIFT_DOWN,  // by 32 or more
     SOURCE_CONVERT,     // from a floating-point number
@@ -78,6 +92,9 @@ enum source_change {
     SOURCE_MOVE_ANYHOW, // by bytes that nobody knows
     SOURCE_NUM_CHANGES,
 };
+
+// Nobody knows by how many.
+#define SOURCE_ANY_BITS 64
 
 struct source_set {
     size_t first; // in members
@@ -102,7 +119,7 @@ void braid_source_sets_finish(struct source_sets *sets);
 // The set of one source.
 uint32_t braid_sources_one(struct source_sets *sets, uint64_t source);
 uint32_t braid_sources_join(struct source_sets *sets, uint32_t a, uint32_t b);
-// `by` counts for SOURCE_MOVE alone.
+// `by` counts for SOURCE_MOVE and SOURCE_SHIFT_LEFT alone.
 uint32_t braid_sources_change(struct source_sets *sets, enum source_change change, uint32_t a,
                               int32_t by);
 

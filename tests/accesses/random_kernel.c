@@ -265,7 +265,7 @@ static void disguise(struct writer *writer)
         put(writer, "shr.u64 %%rd%d, %%rd%d, 32;\ncvt.u32.u64 %%r%d, %%rd%d;\n", other, a.number,
             high, other);
         put(writer, "cvt.u64.u32 %%rd%d, %%r%d;\n", other, high);
-        for (int left = 32, by = chance(writer, 50) ? 32 : 16; left > 0; left -= by)
+        for (int left = 32, by = 4 << below(writer, 4); left > 0; left -= by)
             put(writer, "shl.b64 %%rd%d, %%rd%d, %d;\n", other, other, by);
         put(writer, "cvt.u64.u32 %%rd%d, %%r%d;\n", to, low);
         put(writer, "%s.b64 %%rd%d, %%rd%d, %%rd%d;\n", a.low & 8 ? "or" : "xor", to, to, other);
