@@ -116,6 +116,8 @@ static void add_update_grid(struct mpm_frame *frame, int material)
                     braid_resource_address(&all[2].blocks), braid_resource_address(&all[0].cells),
                     braid_resource_address(&all[1].cells), braid_resource_address(&all[2].cells) },
             .num_args = copies ? 9 : 3,
+            // Its code changes the grids in local memory, where all addresses look alike.
+            .code_use = copies ? BRAID_CODE_UNREAD : BRAID_CODE_CHECKS,
             BRAID_ACCESSES(
                 { of->part_list, BRAID_READ }, { all[MPM_WATER].blocks, BRAID_READ },
                 { all[MPM_JELLY].blocks, BRAID_READ }, { all[MPM_SNOW].blocks, BRAID_READ },
