@@ -314,6 +314,8 @@ derived() {
     for name in first_graph from_code/from_code blur_image; do
         step "derived-$(basename "$name")" "$audited" "$library" "$build/examples/$name" 1
     done
+    step derived-sparse_mpm "$audited" "$library" "$build/examples/sparse_mpm/sparse_mpm" 146 --device cuda --frames 1 \
+        --particles 200 --quiet --out "$results/derived-mpm"
     step derived-solver "$audited" "$library" "$build/examples/conjugate_gradient/conjugate_gradient" 1 --device cuda
     step derived-others "$audited" "$library" "$build/tests/gpu/gpu_islands_of_other_compilers_are_right" 1 \
         "$root/tests/gpu/ptx"

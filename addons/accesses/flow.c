@@ -9,7 +9,7 @@
 #include "base/host_memory.h"
 
 // Sets grow at most along a chain of instructions that stand in reverse order, which is short. From
-// some pass on, the address of a parameter that moves may point anywhere in it.
+// some pass on, the address of a parameter that moves may point to any step in it.
 enum { MOST_PASSES = 256, PASSES_WITH_OFFSETS = 8, WHOLE = 8 };
 
 enum { HALF_BITS = 32 };
@@ -21,6 +21,7 @@ struct place {
     const struct code_instruction *instruction;
     const struct code_operand *operands;
     uint32_t first_cell;
+    uint32_t step; // a number that divides the result
 };
 
 static struct source_sets *sets_of(const struct place *place)
@@ -85,7 +86,11 @@ static void grow(const struct place *place, uint32_t *set, uint32_t more)
 
 static void give_cell(const struct place *place, uint32_t cell, uint32_t set)
 {
+    uint32_t *step = &place->flow->steps[cell];
+    const uint32_t common = source_divisor(*step, place->step);
     grow(place, &place->flow->values[cell], set);
+    place->flow->changed = place->flow->changed || common != *step;
+    *step = common;
 }
 
 static void give_value(const struct place *place, const struct code_value *value, uint32_t set)
@@ -165,16 +170,86 @@ static uint32_t product(const struct place *place)
     return set;
 }
 
+// ---- steps ----
+//
+// A product by a number is a multiple of it. If it may overflow, it stays one of the power
+// of two in the number. So the index of an array in a parameter moves an address by whole elements.
+
+static bool begins(const struct place *place, const char *name)
+{
+    return braid_ptx_word_begins(place->instruction->statement->word, name);
+}
+
+static uint32_t step_of_number(int64_t number, bool overflows)
+{
+    if (number > 0 && number <= SOURCE_MOST_STEP && !overflows)
+        return (uint32_t)number;
+    const uint64_t power = (uint64_t)number & (0 - (uint64_t)number);
+    return power && power <= SOURCE_MOST_STEP ? (uint32_t)power : 1;
+}
+
+static uint32_t step_of_product(const struct place *place)
+{
+    const struct code_value *number =
+        number_of(place, 1) ? number_of(place, 1) : number_of(place, 2);
+    const bool is_wide = begins(place, "mul.wide") || begins(place, "mad.wide");
+    const bool is_low = begins(place, "mul.lo") || begins(place, "mad.lo");
+    return number && (is_wide || is_low) ? step_of_number(number->number, is_low) : 1;
+}
+
+static uint32_t step_of_result(const struct place *place)
+{
+    const struct code_value *bits = number_of(place, 2);
+    if (place->instruction->operation == CODE_MULTIPLY)
+        return step_of_product(place);
+    const bool shifts = place->instruction->operation == CODE_SHIFT_LEFT && bits;
+    return shifts && bits->number > 0 && bits->number < HALF_BITS
+               ? step_of_number((int64_t)1 << bits->number, true)
+               : 1;
+}
+
+static uint32_t step_of(const struct place *place, uint32_t index)
+{
+    const struct code_operand *operand = operand_at(place, index);
+    const struct code_value *value = code_values(place->function, operand);
+    const bool is_register = operand->num == 1 && value->cell != CODE_NONE && !value->is_variable;
+    const uint32_t step = is_register ? place->flow->steps[place->first_cell + value->cell] : 1;
+    return step ? step : 1;
+}
+
+static uint32_t moved_by(const struct place *place, uint32_t set, uint32_t step)
+{
+    return braid_sources_change(sets_of(place), SOURCE_MOVE_STEPS, set, (int32_t)step);
+}
+
+// The least number has no other sign.
+static int64_t negated(int64_t number)
+{
+    return (int64_t)(0 - (uint64_t)number);
+}
+
+// An address that is subtracted goes to no known step.
 static void add(const struct place *place)
 {
     const struct code_value *number = number_of(place, 2);
-    uint32_t set = sources_from(place, 1);
-    int64_t by = number ? number->number : 0;
-    if (braid_ptx_word_begins(place->instruction->statement->word, "sub"))
-        by = -by;
-    bool is_known = number && by == (int32_t)by && place->flow->num_passes < PASSES_WITH_OFFSETS;
-    give(place, is_known ? braid_sources_change(sets_of(place), SOURCE_MOVE, set, (int32_t)by)
-                         : change(place, SOURCE_MOVE_ANYHOW, set));
+    const bool subtracts = begins(place, "sub");
+    const uint32_t first = sources_of_operand(place, operand_at(place, 1)),
+                   second = sources_from(place, 2);
+    const int64_t by = number ? (subtracts ? negated(number->number) : number->number) : 0;
+    if (number && by == (int32_t)by && place->flow->num_passes < PASSES_WITH_OFFSETS)
+        give(place, braid_sources_change(sets_of(place), SOURCE_MOVE, first, (int32_t)by));
+    else if (number)
+        give(place, moved_by(place, first, step_of_number(by < 0 ? negated(by) : by, false)));
+    else
+        give(place, join(place, moved_by(place, first, step_of(place, 2)),
+                         moved_by(place, second, subtracts ? 1 : step_of(place, 1))));
+}
+
+static void multiply_and_add(const struct place *place)
+{
+    const uint32_t products = change(place, SOURCE_MOVE_ANYHOW, product(place));
+    give(place,
+         join(place, products, moved_by(place, sources_from(place, 3), step_of_product(place))));
 }
 
 static void shift(const struct place *place, bool left)
@@ -282,8 +357,18 @@ static uint32_t from_device(const struct place *place)
     return make(place, is_whole ? SOURCE_LOADED : SOURCE_PART);
 }
 
-// An address that moves in a loop leaves the parameter until it may point anywhere in it. Another
-// one does not leave it.
+static uint32_t load_at_steps(const struct place *place, uint32_t item, uint32_t offset,
+                              int64_t behind)
+{
+    const uint32_t step = source_step(offset), bytes = bytes_of_parameter(place->flow, item);
+    uint32_t at = source_first((offset & SOURCE_MOST_STEP) + behind, step), set = 0;
+    for (; at + place->instruction->bytes <= bytes; at += step)
+        set = join(place, set, read_parameter(place, item, at));
+    return set;
+}
+
+// An address that moves in a loop leaves the parameter until it may point to any step in it.
+// Another one does not leave it.
 static uint32_t load_parameter(const struct place *place, uint32_t item, uint32_t offset,
                                int64_t behind)
 {
@@ -291,6 +376,8 @@ static uint32_t load_parameter(const struct place *place, uint32_t item, uint32_
     const uint32_t at = offset + (uint32_t)behind;
     if (offset == SOURCE_ANYWHERE)
         return read_parameter(place, item, offset);
+    if (source_step(offset))
+        return load_at_steps(place, item, offset, behind);
     if ((uint64_t)at + place->instruction->bytes <= bytes_of_parameter(flow, item))
         return read_parameter(place, item, at);
     if (flow->num_passes > PASSES_WITH_OFFSETS)
@@ -324,12 +411,24 @@ static uint32_t load_from(const struct place *place, uint64_t source, int64_t be
     }
 }
 
-// The same source, or one anywhere in its parameter, if the set has that.
+// Whether a place in a parameter is among others in it.
+static bool is_among(uint32_t offset, uint32_t others)
+{
+    const uint32_t step = source_step(others);
+    return others == SOURCE_ANYWHERE ||
+           (step && !source_step(offset) &&
+            source_first((int32_t)offset, step) == (others & SOURCE_MOST_STEP));
+}
+
+// The same source, or more places in its parameter, if the set has these.
 static uint64_t moves(uint64_t source, const uint64_t *members, uint32_t num)
 {
-    const uint64_t anywhere = source_make(SOURCE_PARAMETER, source_item(source), SOURCE_ANYWHERE);
-    for (uint32_t i = 0; i < num && source_kind(source) == SOURCE_PARAMETER; i++)
-        source = members[i] == anywhere ? anywhere : source;
+    for (uint32_t i = 0; i < num && source_kind(source) == SOURCE_PARAMETER; i++) {
+        if (source_kind(members[i]) == SOURCE_PARAMETER &&
+            source_item(members[i]) == source_item(source) &&
+            is_among(source_offset(source), source_offset(members[i])))
+            source = members[i];
+    }
     return source;
 }
 
@@ -463,8 +562,7 @@ static void run(const struct place *place)
         give(place, change(place, SOURCE_MOVE_ANYHOW, product(place)));
         break;
     case CODE_MULTIPLY_ADD:
-        give(place, change(place, SOURCE_MOVE_ANYHOW,
-                           join(place, product(place), sources_from(place, 3))));
+        multiply_and_add(place);
         break;
     case CODE_ADD:
         add(place);
@@ -508,13 +606,14 @@ static void run_function(struct flow *flow, const struct flow_function *reached)
     const struct code_function *function = &flow->code->functions[reached->function];
     const struct code_instruction *instructions = function->instructions.items;
     for (size_t i = 0; i < function->instructions.num && !flow->why; i++) {
-        const struct place place = {
+        struct place place = {
             .flow = flow,
             .function = function,
             .instruction = &instructions[i],
             .operands = code_operands(function, &instructions[i]),
             .first_cell = reached->first_cell,
         };
+        place.step = step_of_result(&place);
         run(&place);
     }
 }
@@ -556,7 +655,8 @@ static bool reach_all(struct flow *flow, uint32_t entry)
             return false;
     }
     flow->values = braid_allocate_zeroed(flow->num_cells, sizeof(*flow->values));
-    return flow->values != NULL;
+    flow->steps = braid_allocate_zeroed(flow->num_cells, sizeof(*flow->steps));
+    return flow->values && flow->steps;
 }
 
 bool braid_flow_find(struct kernel_code *code, uint32_t entry, struct flow *out_flow)
@@ -588,5 +688,6 @@ void braid_flow_finish(struct flow *flow)
     braid_array_finish(&flow->functions);
     braid_free(flow->cell_of);
     braid_free(flow->values);
+    braid_free(flow->steps);
     *flow = (struct flow){ 0 };
 }

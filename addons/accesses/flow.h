@@ -16,6 +16,7 @@ struct flow {
     struct array functions; // struct flow_function; the entry first
     uint32_t *cell_of;      // by function of the module: its first cell; CODE_NONE: not reached
     uint32_t *values;       // by cell: a set of sources
+    uint32_t *steps;        // by cell: a number that divides it; 0: it has no value
     uint32_t num_cells;
     uint32_t local, shared; // the sets of all that is stored there
     const char *why;        // nobody knows what it does; NULL: somebody does

@@ -122,6 +122,27 @@ static uint32_t moved(uint32_t offset, uint32_t by)
     return source_is_anywhere(offset) ? offset : offset + by;
 }
 
+// Where the address of a parameter goes.
+static uint32_t moved_address(uint32_t offset, int32_t by)
+{
+    const uint32_t step = source_step(offset);
+    const int64_t to = (int64_t)(int32_t)offset + by;
+    if (source_is_anywhere(offset))
+        return offset;
+    if (step)
+        return source_stepped(step, source_first((int64_t)(offset & SOURCE_MOST_STEP) + by, step));
+    return to < SOURCE_FARTHEST && to > -SOURCE_FARTHEST ? (uint32_t)to : SOURCE_ANYWHERE;
+}
+
+static uint32_t moved_by_steps(uint32_t offset, uint32_t by)
+{
+    const uint32_t before = source_step(offset), step = source_divisor(by, before);
+    const int64_t from = before ? (int64_t)(offset & SOURCE_MOST_STEP) : (int32_t)offset;
+    return source_is_anywhere(offset) || step < SOURCE_FEWEST_STEP || step > SOURCE_MOST_STEP
+               ? SOURCE_ANYWHERE
+               : source_stepped(step, source_first(from, step));
+}
+
 // The halves of a word, of which `change` takes one or both.
 static void put_halves(struct source_sets *sets, enum source_change change, uint32_t item,
                        uint32_t offset)
@@ -275,13 +296,15 @@ static void change_one(struct source_sets *sets, enum source_change change, uint
         return;
     case SOURCE_MOVE:
         if (kind == SOURCE_PARAMETER)
-            put(sets, kind, item, moved(offset, (uint32_t)by));
+            put(sets, kind, item, moved_address(offset, by));
         else
             put_source(sets, source);
         return;
     default:
         if (kind == SOURCE_PARAMETER)
-            put(sets, kind, item, SOURCE_ANYWHERE);
+            put(sets, kind, item,
+                change == SOURCE_MOVE_STEPS ? moved_by_steps(offset, (uint32_t)by)
+                                            : SOURCE_ANYWHERE);
         else
             put_source(sets, source);
     }

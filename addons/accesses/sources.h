@@ -40,6 +40,38 @@ static inline bool source_is_anywhere(uint32_t offset)
     return offset >= SOURCE_ANYWHERE_IN_HALVES;
 }
 
+// An index moves the address of a parameter by a multiple of a step. The offset then has the step
+// and the first of its places.
+enum { SOURCE_FEWEST_STEP = 16, SOURCE_MOST_STEP = (1 << 15) - 1, SOURCE_FARTHEST = 1 << 20 };
+
+static inline uint32_t source_stepped(uint32_t step, uint32_t first)
+{
+    return 1u << 30 | step << 15 | first;
+}
+
+// 0: it has none.
+static inline uint32_t source_step(uint32_t offset)
+{
+    return offset >> 30 == 1 ? offset >> 15 & SOURCE_MOST_STEP : 0;
+}
+
+// The least offset at the steps from one that may be below zero.
+static inline uint32_t source_first(int64_t offset, uint32_t step)
+{
+    const int64_t first = offset % step;
+    return (uint32_t)(first < 0 ? first + step : first);
+}
+
+static inline uint32_t source_divisor(uint32_t a, uint32_t b)
+{
+    while (b) {
+        const uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 // Bits of a source: its kind, how far it was shifted left, its item and its offset.
 enum { SOURCE_KIND_AT = 60, SOURCE_LEFT_AT = 55, SOURCE_ITEM_AT = 32, SOURCE_MOST_LEFT = 31 };
 
@@ -89,6 +121,7 @@ enum source_change {
     SOURCE_SHIFT_DOWN,  // by 32 or more
     SOURCE_CONVERT,     // from a floating-point number
     SOURCE_MOVE,        // by a number of bytes
+    SOURCE_MOVE_STEPS,  // by a multiple of a number of bytes
     SOURCE_MOVE_ANYHOW, // by bytes that nobody knows
     SOURCE_NUM_CHANGES,
 };
@@ -119,7 +152,7 @@ void braid_source_sets_finish(struct source_sets *sets);
 // The set of one source.
 uint32_t braid_sources_one(struct source_sets *sets, uint64_t source);
 uint32_t braid_sources_join(struct source_sets *sets, uint32_t a, uint32_t b);
-// `by` counts for SOURCE_MOVE and SOURCE_SHIFT_LEFT alone.
+// `by` counts for SOURCE_MOVE, SOURCE_MOVE_STEPS and SOURCE_SHIFT_LEFT alone.
 uint32_t braid_sources_change(struct source_sets *sets, enum source_change change, uint32_t a,
                               int32_t by);
 

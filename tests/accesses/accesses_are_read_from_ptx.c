@@ -178,6 +178,47 @@ static void structs_have_offsets(void **state)
     CHECK(examples);
 }
 
+#define AT(add) "mov.b64 %d0, s;\n" add "ld.param.b64 %x, [%d2+8];\n" USE("x")
+#define INDEX(multiply) AT(multiply ";\nadd.s64 %d2, %d0, %d1;\n")
+
+// Elements of an array in a parameter: one field of each.
+static void indexes_move_by_whole_elements(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { INDEX("mul.wide.s32 %d1, %r0, 16"), "2+8w 2+24w" },
+        { INDEX("shl.b64 %d1, %d5, 4"), "2+8w 2+24w" },
+        { INDEX("mul.lo.s64 %d1, %d5, 48"), "2+8w 2+24w" },
+        { INDEX("mul.wide.u32 %d1, %r0, 24"), "2+8w" },
+        { INDEX("mul.wide.s32 %d1, %r0, -16"), "2+8w 2+24w" },
+        { AT("mad.wide.s32 %d2, %r0, 16, %d0;\n"), "2+8w 2+24w" },
+        { AT("mad.wide.s32 %d3, %r0, 16, %d0;\nadd.s64 %d2, %d3, -24;\n"), "2+0w 2+16w" },
+        { AT("mad.wide.s32 %d3, %r0, 16, %d0;\nmad.wide.s32 %d2, %r1, 24, %d3;\n"), "2+?w" },
+        { AT("mov.u64 %d2, %d0;\nL:\nadd.s64 %d2, %d2, 16;\n@%p0 bra L;\n"), "2+8w 2+24w" },
+        { AT("mov.u64 %d2, %d0;\nL:\nld.param.b64 %d4, [%d2];\nsub.s64 %d2, %d2, 16;\n"
+             "@%p0 bra L;\n" USE("d4")),
+          "2+0w 2+8w 2+16w 2+24w" },
+        { AT("mad.wide.s32 %d2, %r0, 16, %d0;\nld.param.v2.b32 {%r1, %r2}, [%d2];\n"
+             "mov.b64 %d4, {%r1, %r2};\n" USE("d4")),
+          "2+0w 2+8w 2+16w 2+24w" },
+        { INDEX("mul.wide.s32 %d1, %r0, 16;\n@%p0 mov.u64 %d1, %d5"), "2+?w" },
+        { INDEX("mul.wide.s32 %d1, %r0, 8"), "2+?w" },
+        { INDEX("mul.wide.s32 %d1, %r0, %r1"), "2+?w" },
+        { INDEX("mul.hi.s64 %d1, %d5, 16"), "2+?w" },
+        { AT("mul.wide.s32 %d1, %r0, 16;\nsub.s64 %d2, %d0, %d1;\n"), "2+8w 2+24w" },
+        { AT("mul.wide.s32 %d1, %r0, 16;\nsub.s64 %d3, %d1, %d0;\nadd.s64 %d4, %d3, 4;\n"
+             "sub.s64 %d2, %d1, %d4;\n"),
+          "2+?w" },
+        { INDEX("div.s64 %d1, %d5, 16"), "2+?w" },
+        { AT("max.u64 %d2, %d0, %d5;\n"), "2+?w" },
+        { INDEX("mul.lo.s64 %d1, %d5, 24"), "2+?w" },
+        { INDEX("mul.wide.u32 %d1, %r0, -24"), "2+?w" },
+        { INDEX("shl.b64 %d1, %d5, %r0"), "2+?w" },
+        { INDEX("mul.lo.s32 %r0, %r1, 16;\ncvt.s64.s32 %d1, %r0"), "2+?w" },
+    };
+    CHECK(examples);
+}
+
 static void memory_gives_back_what_it_holds(void **state)
 {
     (void)state;
@@ -395,6 +436,7 @@ int main(void)
         cmocka_unit_test(each_instruction_has_its_acts),
         cmocka_unit_test(addresses_go_through_arithmetic),
         cmocka_unit_test(structs_have_offsets),
+        cmocka_unit_test(indexes_move_by_whole_elements),
         cmocka_unit_test(memory_gives_back_what_it_holds),
         cmocka_unit_test(shifts_add_up),
         cmocka_unit_test(shifts_of_indexes_are_no_addresses),
