@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The captured orders that an imported graph keeps.
+//
+// A captured order of two nodes stays unless both are proven and share no buffer that one of them
+// writes. Nodes are numbered so that each captured edge leads to a higher number.
+#ifndef BRAID_IMPORT_ORDERS_H
+#define BRAID_IMPORT_ORDERS_H
+
+#include "base/array.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct import_edge {
+    uint32_t from, to;
+};
+
+struct import_access {
+    uint32_t node, buffer;
+    bool writes;
+};
+
+struct import_order {
+    uint32_t num_nodes, num_buffers;
+    const bool *proven;              // by node
+    const struct import_edge *edges; // captured, in any order
+    size_t num_edges;
+    const struct import_access *accesses; // of proven nodes, by node
+    size_t num_accesses;
+};
+
+struct import_orders {
+    struct array edges; // struct import_edge, by `to`: as few as keep all orders that stay
+    struct array races; // struct import_edge: nodes that no captured order holds apart, from the
+                        // lower one, which share a buffer that one of them writes
+    uint64_t num_captured, num_kept;         // ordered pairs, of captured edges and of these
+    uint32_t longest_captured, longest_kept; // nodes on a longest path
+};
+
+// Finds the orders that stay. False: memory ran out.
+bool braid_import_find_orders(const struct import_order *order, struct import_orders *out_orders);
+void braid_import_orders_finish(struct import_orders *orders);
+
+#endif
