@@ -38,6 +38,7 @@ static void check_device_calls()
     DRIVER(host_allocate, cuMemHostAlloc);
     DRIVER(host_free, cuMemFreeHost);
     DRIVER(pointer_attribute, cuPointerGetAttribute);
+    DRIVER(address_range, cuMemGetAddressRange);
 }
 
 static void check_stream_calls()
@@ -67,6 +68,10 @@ static void check_stream_calls()
     DRIVER(function_get, cuFuncGetAttribute);
     DRIVER(function_set, cuFuncSetAttribute);
     DRIVER(function_parameter, cuFuncGetParamInfo);
+    DRIVER(function_name, cuFuncGetName);
+    DRIVER(kernel_function, cuKernelGetFunction);
+    DRIVER(kernel_name, cuKernelGetName);
+    DRIVER(kernel_parameter, cuKernelGetParamInfo);
     DRIVER(function_occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor);
 }
 
@@ -89,7 +94,6 @@ static void check_graph_calls()
     DRIVER(node_set_attribute, cuGraphKernelNodeSetAttribute);
     DRIVER(graph_nodes, cuGraphGetNodes);
     DRIVER(node_type, cuGraphNodeGetType);
-    DRIVER(node_copy, cuGraphMemcpyNodeGetParams);
     DRIVER(graph_instantiate, cuGraphInstantiateWithFlags);
     DRIVER(executable_destroy, cuGraphExecDestroy);
     DRIVER(executable_launch, cuGraphLaunch);
@@ -103,6 +107,27 @@ static void check_graph_calls()
     DRIVER(capture_end, cuStreamEndCapture);
     DRIVER(stream_is_capturing, cuStreamIsCapturing);
     DRIVER(exchange_capture_mode, cuThreadExchangeStreamCaptureMode);
+}
+
+static void check_calls_that_read_graphs()
+{
+    DRIVER(graph_edges, cuGraphGetEdges);
+    DRIVER(node_kernel, cuGraphKernelNodeGetParams);
+    DRIVER(node_copy, cuGraphMemcpyNodeGetParams);
+    DRIVER(node_fill, cuGraphMemsetNodeGetParams);
+    DRIVER(node_host, cuGraphHostNodeGetParams);
+    DRIVER(node_child, cuGraphChildGraphNodeGetGraph);
+    DRIVER(node_record, cuGraphEventRecordNodeGetEvent);
+    DRIVER(node_wait, cuGraphEventWaitNodeGetEvent);
+    DRIVER(node_allocation, cuGraphMemAllocNodeGetParams);
+    DRIVER(node_free, cuGraphMemFreeNodeGetParams);
+    DRIVER(node_memory_operations, cuGraphBatchMemOpNodeGetParams);
+    DRIVER(node_attribute, cuGraphKernelNodeGetAttribute);
+#if CUDA_VERSION >= 13020
+    DRIVER(node_parameters, cuGraphNodeGetParams);
+#else
+    abi::rows_checked++; // an older header does not have it
+#endif
 }
 
 static void check_compiler_calls()
@@ -202,6 +227,17 @@ ABI_MEMBER(cuda_fill_parameters, width, CUDA_MEMSET_NODE_PARAMS, width);
 ABI_MEMBER(cuda_fill_parameters, height, CUDA_MEMSET_NODE_PARAMS, height);
 
 static_assert(sizeof(cuda_loop_parameters) == sizeof(CUgraphNodeParams));
+static_assert(GPU_NODE_KERNEL == CU_GRAPH_NODE_TYPE_KERNEL);
+static_assert(GPU_NODE_COPY == CU_GRAPH_NODE_TYPE_MEMCPY);
+static_assert(GPU_NODE_FILL == CU_GRAPH_NODE_TYPE_MEMSET);
+static_assert(GPU_NODE_HOST == CU_GRAPH_NODE_TYPE_HOST);
+static_assert(GPU_NODE_CHILD == CU_GRAPH_NODE_TYPE_GRAPH);
+static_assert(GPU_NODE_EMPTY == CU_GRAPH_NODE_TYPE_EMPTY);
+static_assert(GPU_NODE_WAIT == CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+static_assert(GPU_NODE_RECORD == CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+static_assert(GPU_NODE_ALLOCATION == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+static_assert(GPU_NODE_FREE == CU_GRAPH_NODE_TYPE_MEM_FREE);
+static_assert(GPU_NODE_MEMORY_OPERATIONS == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
 static_assert(GPU_NODE_CONDITIONAL == CU_GRAPH_NODE_TYPE_CONDITIONAL);
 static_assert(GPU_CONDITION_IF == CU_GRAPH_COND_TYPE_IF);
 static_assert(GPU_CONDITION_WHILE == CU_GRAPH_COND_TYPE_WHILE);
@@ -227,6 +263,19 @@ ABI_MEMBER(cuda_operation_parameters, context, CUDA_BATCH_MEM_OP_NODE_PARAMS, ct
 ABI_MEMBER(cuda_operation_parameters, num, CUDA_BATCH_MEM_OP_NODE_PARAMS, count);
 ABI_MEMBER(cuda_operation_parameters, operations, CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray);
 ABI_MEMBER(cuda_operation_parameters, flags, CUDA_BATCH_MEM_OP_NODE_PARAMS, flags);
+
+static_assert(sizeof(cuda_allocation_parameters) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS));
+ABI_MEMBER(cuda_allocation_parameters, allocation_type, CUDA_MEM_ALLOC_NODE_PARAMS,
+           poolProps.allocType);
+ABI_MEMBER(cuda_allocation_parameters, handle_types, CUDA_MEM_ALLOC_NODE_PARAMS,
+           poolProps.handleTypes);
+ABI_MEMBER(cuda_allocation_parameters, location_type, CUDA_MEM_ALLOC_NODE_PARAMS,
+           poolProps.location.type);
+ABI_MEMBER(cuda_allocation_parameters, location, CUDA_MEM_ALLOC_NODE_PARAMS, poolProps.location.id);
+ABI_MEMBER(cuda_allocation_parameters, accesses, CUDA_MEM_ALLOC_NODE_PARAMS, accessDescs);
+ABI_MEMBER(cuda_allocation_parameters, num_accesses, CUDA_MEM_ALLOC_NODE_PARAMS, accessDescCount);
+ABI_MEMBER(cuda_allocation_parameters, bytes, CUDA_MEM_ALLOC_NODE_PARAMS, bytesize);
+ABI_MEMBER(cuda_allocation_parameters, memory, CUDA_MEM_ALLOC_NODE_PARAMS, dptr);
 
 static_assert(sizeof(cuda_copy_parameters) == sizeof(CUDA_MEMCPY3D));
 ABI_MEMBER(cuda_copy_parameters, from.x, CUDA_MEMCPY3D, srcXInBytes);
@@ -286,6 +335,7 @@ int main()
     check_device_calls();
     check_stream_calls();
     check_graph_calls();
+    check_calls_that_read_graphs();
     check_compiler_calls();
     check_attributes();
     int rows = abi::count_rows(braid_gpu_symbols, GPU_CUDA) +

@@ -58,6 +58,19 @@ struct cuda_loop_parameters {
     uint64_t unused[26];
 };
 
+// CUDA_MEM_ALLOC_NODE_PARAMS.
+struct cuda_allocation_parameters {
+    int allocation_type, handle_types, location_type, location;
+    void *security;
+    size_t max_bytes;
+    uint16_t usage;
+    uint8_t reserved[54];
+    const void *accesses;
+    size_t num_accesses;
+    size_t bytes;
+    uint64_t memory;
+};
+
 // One side of CUDA_MEMCPY3D.
 struct cuda_copy_side {
     size_t x, y, z, lod;

@@ -64,10 +64,20 @@ enum {
     GPU_SIGNAL_MEMORY = 2,          // for hip_signal_allocate
     GPU_WAIT_FOR_AT_LEAST = 0,      // by the difference, which may wrap around
     GPU_GRAPH_BY_NODE_PRIORITY = 8, // for graph_instantiate
+    GPU_NODE_KERNEL = 0,            // types of nodes, as far as GPU_NODE_CONDITIONAL
     GPU_NODE_COPY = 1,
-    GPU_NODE_CONDITIONAL = 13, // type of a node
-    GPU_CONDITION_IF = 0,      // type of such a node
-    GPU_CONDITION_WHILE = 1,   // type of such a node
+    GPU_NODE_FILL = 2,
+    GPU_NODE_HOST = 3,
+    GPU_NODE_CHILD = 4,
+    GPU_NODE_EMPTY = 5,
+    GPU_NODE_WAIT = 6,
+    GPU_NODE_RECORD = 7,
+    GPU_NODE_ALLOCATION = 10,
+    GPU_NODE_FREE = 11,
+    GPU_NODE_MEMORY_OPERATIONS = 12,
+    GPU_NODE_CONDITIONAL = 13,
+    GPU_CONDITION_IF = 0,    // type of such a node
+    GPU_CONDITION_WHILE = 1, // type of such a node
 };
 
 typedef int gpu_device;
@@ -76,6 +86,7 @@ typedef struct gpu_stream_handle *gpu_stream;
 typedef struct gpu_event_handle *gpu_event;
 typedef struct gpu_module_handle *gpu_module;
 typedef struct gpu_function_handle *gpu_function;
+typedef struct gpu_kernel_handle *gpu_kernel; // CUDA: a library's kernel
 typedef struct gpu_graph_handle *gpu_graph;
 typedef struct gpu_node_handle *gpu_node;
 typedef struct gpu_executable_handle *gpu_executable;
@@ -150,6 +161,7 @@ struct gpu_api {
     gpu_result (*host_free)(void *memory);
     gpu_result (*hip_signal_allocate)(void **memory, size_t bytes, unsigned flags); // HIP
     gpu_result (*pointer_attribute)(void *value, int attribute, void *pointer);
+    gpu_result (*address_range)(void **base, size_t *bytes, void *pointer);     // CUDA
     gpu_result (*hip_address_range)(void **base, size_t *bytes, void *pointer); // HIP
 
     // Streams and events
@@ -192,7 +204,12 @@ struct gpu_api {
     gpu_result (*function_get)(int *value, int attribute, gpu_function function);
     gpu_result (*function_set)(gpu_function function, int attribute, int value); // CUDA
     gpu_result (*function_parameter)(gpu_function function, size_t index, size_t *offset,
-                                     size_t *bytes); // CUDA
+                                     size_t *bytes);                          // CUDA
+    gpu_result (*function_name)(const char **name, gpu_function function);    // CUDA
+    gpu_result (*kernel_function)(gpu_function *function, gpu_kernel kernel); // CUDA
+    gpu_result (*kernel_name)(const char **name, gpu_kernel kernel);          // CUDA
+    gpu_result (*kernel_parameter)(gpu_kernel kernel, size_t index, size_t *offset,
+                                   size_t *bytes); // CUDA
     gpu_result (*function_occupancy)(int *blocks, gpu_function function, int block_threads,
                                      size_t shared_bytes); // CUDA
 
@@ -228,7 +245,20 @@ struct gpu_api {
                                      const union gpu_attribute_value *value);
     gpu_result (*graph_nodes)(gpu_graph graph, gpu_node *nodes, size_t *num_nodes);
     gpu_result (*node_type)(gpu_node node, int *type);
+    gpu_result (*graph_edges)(gpu_graph graph, gpu_node *from, gpu_node *to,
+                              struct gpu_edge_data *data, size_t *num_edges);
+    gpu_result (*node_parameters)(gpu_node node, void *parameters); // any type, from 13.2 on
+    gpu_result (*node_kernel)(gpu_node node, void *parameters);
     gpu_result (*node_copy)(gpu_node node, void *parameters);
+    gpu_result (*node_fill)(gpu_node node, void *parameters);
+    gpu_result (*node_host)(gpu_node node, void *parameters);
+    gpu_result (*node_child)(gpu_node node, gpu_graph *child);
+    gpu_result (*node_record)(gpu_node node, gpu_event *event);
+    gpu_result (*node_wait)(gpu_node node, gpu_event *event);
+    gpu_result (*node_allocation)(gpu_node node, void *parameters);
+    gpu_result (*node_free)(gpu_node node, void **memory);
+    gpu_result (*node_memory_operations)(gpu_node node, void *parameters);
+    gpu_result (*node_attribute)(gpu_node node, int attribute, union gpu_attribute_value *value);
     gpu_result (*graph_instantiate)(gpu_executable *executable, gpu_graph graph,
                                     unsigned long long flags);
     gpu_result (*executable_destroy)(gpu_executable executable);

@@ -49,6 +49,7 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(host_free), CUDA("cuMemFreeHost"), HIP("hipHostFree") },
     { SLOT(hip_signal_allocate), MAY_HIP("hipExtMallocWithFlags") },
     { SLOT(pointer_attribute), CUDA("cuPointerGetAttribute"), MAY_HIP("hipPointerGetAttribute") },
+    { SLOT(address_range), MAY_CUDA("cuMemGetAddressRange_v2") },
     { SLOT(hip_address_range), MAY_HIP("hipMemGetAddressRange") },
 
     // Streams and events
@@ -85,6 +86,10 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(function_get), MAY_CUDA("cuFuncGetAttribute"), MAY_HIP("hipFuncGetAttribute") },
     { SLOT(function_set), MAY_CUDA("cuFuncSetAttribute") },
     { SLOT(function_parameter), MAY_CUDA("cuFuncGetParamInfo") },
+    { SLOT(function_name), MAY_CUDA("cuFuncGetName") },
+    { SLOT(kernel_function), MAY_CUDA("cuKernelGetFunction") },
+    { SLOT(kernel_name), MAY_CUDA("cuKernelGetName") },
+    { SLOT(kernel_parameter), MAY_CUDA("cuKernelGetParamInfo") },
     { SLOT(function_occupancy), MAY_CUDA("cuOccupancyMaxActiveBlocksPerMultiprocessor") },
 
     // Graphs
@@ -104,7 +109,19 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(node_set_attribute), MAY_CUDA("cuGraphKernelNodeSetAttribute") },
     { SLOT(graph_nodes), CUDA("cuGraphGetNodes") },
     { SLOT(node_type), CUDA("cuGraphNodeGetType") },
+    { SLOT(graph_edges), MAY_CUDA("cuGraphGetEdges_v2") },
+    { SLOT(node_parameters), MAY_CUDA("cuGraphNodeGetParams") },
+    { SLOT(node_kernel), MAY_CUDA("cuGraphKernelNodeGetParams_v2") },
     { SLOT(node_copy), CUDA("cuGraphMemcpyNodeGetParams") },
+    { SLOT(node_fill), MAY_CUDA("cuGraphMemsetNodeGetParams") },
+    { SLOT(node_host), MAY_CUDA("cuGraphHostNodeGetParams") },
+    { SLOT(node_child), MAY_CUDA("cuGraphChildGraphNodeGetGraph") },
+    { SLOT(node_record), MAY_CUDA("cuGraphEventRecordNodeGetEvent") },
+    { SLOT(node_wait), MAY_CUDA("cuGraphEventWaitNodeGetEvent") },
+    { SLOT(node_allocation), MAY_CUDA("cuGraphMemAllocNodeGetParams") },
+    { SLOT(node_free), MAY_CUDA("cuGraphMemFreeNodeGetParams") },
+    { SLOT(node_memory_operations), MAY_CUDA("cuGraphBatchMemOpNodeGetParams") },
+    { SLOT(node_attribute), MAY_CUDA("cuGraphKernelNodeGetAttribute") },
     { SLOT(graph_instantiate), CUDA("cuGraphInstantiateWithFlags") },
     { SLOT(executable_destroy), CUDA("cuGraphExecDestroy") },
     { SLOT(executable_launch), CUDA("cuGraphLaunch") },
