@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "accesses/shared_kernel.h"
+#include "accesses/text_facts.h"
 #include "base/error.h"
 #include "base/error_details.h"
 #include "base/host_memory.h"
@@ -560,7 +561,14 @@ static braid_status list(const braid_graph *graph, struct code_remarks *out_rema
     return is_done ? BRAID_OK : braid_error_no_memory("the remarks of a plan");
 }
 
-static const struct graph_code_doors doors = {
-    create, share, finish, derive, take_back, check, list
-};
+static const struct graph_code_doors doors = { create,
+                                               share,
+                                               finish,
+                                               derive,
+                                               take_back,
+                                               check,
+                                               list,
+                                               braid_code_open_text,
+                                               braid_code_close_text,
+                                               braid_code_read_entry };
 const struct graph_code_doors *const braid_graph_code = &doors;

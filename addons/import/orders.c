@@ -12,6 +12,7 @@ struct finder {
     uint64_t *captured; // by node: all nodes that come before it by captured edges
     uint64_t *kept;     // by node: the same by edges that stay
     uint64_t *unproven; // a row: such nodes with lower numbers
+    uint64_t *work;     // a row: nodes with work
     uint64_t *shared;   // a row: nodes with lower numbers that conflict with the node at hand
     // Accesses of each buffer, by node.
     size_t *first; // num_buffers + 1
@@ -43,12 +44,13 @@ static bool begin(struct finder *finder, const struct import_order *order)
     finder->captured = braid_allocate_zeroed(num * finder->words, sizeof(uint64_t));
     finder->kept = braid_allocate_zeroed(num * finder->words, sizeof(uint64_t));
     finder->unproven = braid_allocate_zeroed(finder->words, sizeof(uint64_t));
+    finder->work = braid_allocate_zeroed(finder->words, sizeof(uint64_t));
     finder->shared = braid_allocate_zeroed(finder->words, sizeof(uint64_t));
     finder->first = braid_allocate_zeroed((size_t)order->num_buffers + 2, sizeof(size_t));
     finder->of_buffer = braid_allocate_zeroed(order->num_accesses, sizeof(*finder->of_buffer));
     finder->depth_captured = braid_allocate_zeroed(num, sizeof(uint32_t));
     finder->depth_kept = braid_allocate_zeroed(num, sizeof(uint32_t));
-    return finder->captured && finder->kept && finder->unproven && finder->shared &&
+    return finder->captured && finder->kept && finder->unproven && finder->work && finder->shared &&
            finder->first && finder->of_buffer && finder->depth_captured && finder->depth_kept;
 }
 
@@ -57,6 +59,7 @@ static void finish(struct finder *finder)
     braid_free(finder->captured);
     braid_free(finder->kept);
     braid_free(finder->unproven);
+    braid_free(finder->work);
     braid_free(finder->shared);
     braid_free(finder->first);
     braid_free(finder->of_buffer);
@@ -103,7 +106,7 @@ static bool close_captured(struct finder *finder)
             if (finder->depth_captured[from[i]] > finder->depth_captured[node])
                 finder->depth_captured[node] = finder->depth_captured[from[i]];
         }
-        finder->depth_captured[node]++;
+        finder->depth_captured[node] += order->is_work[node];
     }
     braid_free(first);
     braid_free(from);
@@ -165,7 +168,7 @@ static bool add_edges(struct finder *finder, uint32_t node, struct import_orders
     for (size_t k = 0; k < finder->words; k++) {
         const uint64_t needed =
             finder->order->proven[node] ? wanted[k] | finder->unproven[k] : ~0ULL;
-        wanted[k] = before[k] & needed;
+        wanted[k] = before[k] & needed & finder->work[k];
     }
     for (uint32_t end = node, from; (from = find_highest(wanted, end)) != end; end = from) {
         const struct import_edge edge = { from, node };
@@ -189,7 +192,7 @@ static void count(const struct finder *finder, uint32_t node, struct import_orde
     const uint64_t *captured = finder->captured + (size_t)node * finder->words;
     const uint64_t *kept = finder->kept + (size_t)node * finder->words;
     for (size_t k = 0; k < finder->words; k++) {
-        orders->num_captured += (uint64_t)__builtin_popcountll(captured[k]);
+        orders->num_captured += (uint64_t)__builtin_popcountll(captured[k] & finder->work[k]);
         orders->num_kept += (uint64_t)__builtin_popcountll(kept[k]);
     }
     if (finder->depth_captured[node] > orders->longest_captured)
@@ -204,10 +207,13 @@ static bool find_all(struct finder *finder, struct import_orders *orders)
     size_t at = 0;
     for (uint32_t node = 0; node < order->num_nodes; node++) {
         find_shared(finder, node, &at);
+        if (!order->is_work[node])
+            continue;
         if (!add_races(finder, node, orders) || !add_edges(finder, node, orders))
             return false;
         if (!order->proven[node])
             add_bit(finder->unproven, node);
+        add_bit(finder->work, node);
         count(finder, node, orders);
     }
     return true;

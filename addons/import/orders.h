@@ -22,6 +22,7 @@ struct import_access {
 
 struct import_order {
     uint32_t num_nodes, num_buffers;
+    const bool *is_work;             // by node; others pass orders on, and need none
     const bool *proven;              // by node
     const struct import_edge *edges; // captured, in any order
     size_t num_edges;

@@ -104,12 +104,14 @@ static bool must_stay(const struct prover *prover, uint32_t a, uint32_t b)
 
 static bool prove_node(struct prover *prover, uint32_t from, struct import_fault *out_fault)
 {
+    if (!prover->order->is_work[from])
+        return true;
     walk(prover, &prover->captured, from, prover->seen_captured);
     walk(prover, &prover->made, from, prover->seen_made);
     for (uint32_t to = from + 1; to < prover->order->num_nodes; to++) {
         const bool was = prover->seen_captured[to] == from + 1;
         const bool is = prover->seen_made[to] == from + 1;
-        if (was == is || (was && !must_stay(prover, from, to)))
+        if (was == is || !prover->order->is_work[to] || (was && !must_stay(prover, from, to)))
             continue;
         *out_fault = (struct import_fault){ from, to, was };
         return false;

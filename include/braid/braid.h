@@ -9,6 +9,7 @@
 #include <braid/device.h>
 #include <braid/exec.h>
 #include <braid/graph.h>
+#include <braid/import.h>
 #include <braid/kernel.h>
 #include <braid/rank.h>
 #include <braid/region.h>

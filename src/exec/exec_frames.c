@@ -247,7 +247,9 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
 {
     char *reason = exec->texts.frames_reason;
     size_t size = sizeof(exec->texts.frames_reason);
-    if (undeclared != GRAPH_NONE)
+    if (graph->edges_only)
+        snprintf(reason, size, "whole frames: the graph was imported");
+    else if (undeclared != GRAPH_NONE)
         snprintf(reason, size, "whole frames: node %u '%.100s' declares no access", undeclared,
                  braid_graph_name(graph, undeclared));
     else if (exec->info.whole_frames && exec->program.num_bodies)

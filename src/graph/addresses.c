@@ -120,6 +120,16 @@ void braid_graph_append_address(braid_graph *graph, uint32_t operand, braid_reso
                                     .operand = operand };
 }
 
+braid_status braid_graph_add_address(braid_graph *graph, uint32_t argument, uint32_t offset,
+                                     braid_resource buffer, uint64_t addend)
+{
+    const struct graph_address address = { graph_num_nodes(graph) - 1, buffer.index, argument,
+                                           offset, addend };
+    return braid_array_put(&graph->addresses, &address, sizeof(address))
+               ? BRAID_OK
+               : braid_error_no_memory("a node's addresses");
+}
+
 size_t braid_graph_first_address(const struct array *list, uint32_t node)
 {
     const struct graph_address *addresses = list->items;

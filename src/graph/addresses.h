@@ -32,6 +32,12 @@ bool braid_graph_reserve_addresses(braid_graph *graph, const braid_node_options 
 // goes to the list for frames, or to the list of known ones. There is room.
 void braid_graph_append_address(braid_graph *graph, uint32_t operand, braid_resource resource);
 
+// Makes 8 bytes of an argument of the node that was added last, a kernel's, an address in a
+// transient buffer, to which the node has an access. Addresses come by their place. Errors:
+// BRAID_NO_MEMORY.
+braid_status braid_graph_add_address(braid_graph *graph, uint32_t argument, uint32_t offset,
+                                     braid_resource buffer, uint64_t addend);
+
 // The first entry of `list` (graph->addresses or graph->given) that is the node's, or where it
 // would stand.
 size_t braid_graph_first_address(const struct array *list, uint32_t node);

@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+void braid_code_facts_finish(struct code_facts *facts)
+{
+    braid_array_finish(&facts->parameters);
+    braid_array_finish(&facts->addresses);
+    *facts = (struct code_facts){ 0 };
+}
+
 void braid_derived_accesses_finish(struct derived_accesses *derived)
 {
     braid_array_finish(&derived->accesses);

@@ -64,6 +64,25 @@ struct code_remarks {
     struct array texts; // char
 };
 
+// A text, and what a kernel of it does.
+struct code_text;
+
+// The kernel uses 8 bytes of a parameter as an address, at an offset, or at each multiple of `step`
+// in `bytes` bytes.
+struct code_address {
+    uint32_t parameter, offset, bytes, step;
+    bool reads, writes;
+};
+
+struct code_facts {
+    bool has_entry;                         // or perhaps, in a text that nobody can read
+    struct array parameters;                // uint32_t: their bytes
+    struct array addresses;                 // struct code_address, by parameter
+    bool reads_variables, writes_variables; // of its module
+    char why[160];                          // nobody knows what it does; "": it is proven
+    uint32_t line;                          // that is why
+};
+
 struct graph_code_doors {
     // A graph without code gets some. Errors: BRAID_NO_MEMORY.
     braid_status (*create)(struct graph_code **out_code);
@@ -89,6 +108,13 @@ struct graph_code_doors {
 
     // Copies the remarks of the latest check into zeros. Errors: BRAID_NO_MEMORY.
     braid_status (*list)(const braid_graph *graph, struct code_remarks *out_remarks);
+
+    // Reads PTX, which outlives the text. Errors: BRAID_NO_MEMORY.
+    braid_status (*open_text)(const char *ptx, struct code_text **out_text);
+    void (*close_text)(struct code_text *text);
+    // Errors: BRAID_NO_MEMORY.
+    braid_status (*read_entry)(struct code_text *text, const char *entry,
+                               struct code_facts *out_facts);
 };
 
 // NULL: this Braid was built without.
@@ -105,6 +131,7 @@ static inline braid_status graph_check_code(const braid_graph *graph,
 const struct code_word *braid_graph_words_of(const struct array *words, uint32_t node,
                                              size_t *out_num);
 
+void braid_code_facts_finish(struct code_facts *facts);
 void braid_derived_accesses_finish(struct derived_accesses *derived);
 
 // A reason for some remarks. False: memory ran out.

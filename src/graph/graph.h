@@ -137,6 +137,8 @@ struct graph_parameter_use {
 struct graph_address {
     uint32_t node, resource;
     uint32_t operand; // which argument of a kernel; otherwise where in the node's work, in bytes
+    uint32_t offset;  // where in that argument, in bytes; otherwise 0
+    uint64_t addend;  // how far behind the resource's begin
 };
 
 // An argument of a kernel node that is the address of a trap.
@@ -165,7 +167,8 @@ struct braid_graph {
     struct array outputs;           // uint32_t: resources, in order; see cull.h
     uint32_t num_left_out;          // nodes that cull.h left out
     bool is_culled;                 // it is such a graph
-    struct array addresses;         // struct graph_address, by node
+    bool edges_only; // its edges are its whole order: accesses only tell who uses which memory
+    struct array addresses;    // struct graph_address, by node
     struct array given;        // struct graph_address of buffers with addresses: the bytes hold
                                // them already
     struct array traps;        // struct graph_trap, by node

@@ -23,9 +23,8 @@ struct graph_link {
 };
 
 // Appends the access edges of the whole graph to out_links (struct graph_link), ordered by `to` in
-// insertion order, without duplicates. Accesses count in insertion order of the main nodes, within
-// a bundle in running order.
-// Errors: BRAID_NO_MEMORY.
+// insertion order, without duplicates. A graph with edges only has none. Accesses count in
+// insertion order of the main nodes, within a bundle in running order. Errors: BRAID_NO_MEMORY.
 braid_status braid_graph_find_links(const braid_graph *graph, struct array *out_links);
 
 // The nodes in insertion order of bundles, running order inside: for each main node its preludes,

@@ -22,11 +22,14 @@ braid_status braid_schedule_plan(const braid_graph *graph, const struct plan_opt
                                  braid_schedule **out_schedule)
 {
     braid_status status = braid_graph_check_regions(graph); // nodes that are left out count
+    const bool is_spread = options->places && options->places->num_places > 1;
+    if (!status && is_spread && graph->edges_only)
+        status = braid_error(BRAID_UNSUPPORTED, "an imported graph runs on one device");
     if (status)
         return status;
     struct culled culled;
     status = braid_graph_cull(graph, &culled);
-    if (!status && options->places && options->places->num_places > 1)
+    if (!status && is_spread)
         status = create_placed(culled.graph, options, out_schedule);
     else if (!status)
         status = braid_schedule_create_plain(culled.graph, options, out_schedule);

@@ -92,7 +92,7 @@ static const void *address_of(const struct tasks *tasks, const struct frame *fra
     if (address->trap)
         return &frame->traps[address->trap - 1];
     if (!address->num_versions)
-        return frame->arenas[address->place] + address->arena_offset;
+        return frame->arenas[address->place] + address->arena_offset + address->memory_offset;
     uint64_t which = (number + address->num_versions - address->frames_before);
     which %= address->num_versions;
     return (const char *)tasks->version_memory[address->first + which] + address->memory_offset;

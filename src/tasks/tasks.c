@@ -77,7 +77,8 @@ static struct task_address place_address(const braid_graph *graph, const struct 
                                    .resource = address->resource };
     if (graph_nodes(graph)[address->node].kind == WORK_KERNEL) {
         placed.slot = TASK_SLOT_ARGUMENTS;
-        placed.offset = braid_tasks_arg_offset(tasks, address->node, address->operand);
+        placed.offset =
+            braid_tasks_arg_offset(tasks, address->node, address->operand) + address->offset;
     } else {
         placed.offset = tasks->offsets[address->node] + address->operand;
     }
@@ -115,7 +116,7 @@ static void bind_addresses(const braid_graph *graph, struct tasks *tasks, uint32
         address->num_versions = resource->num_versions;
         address->first = resource->first_version;
         address->frames_before = resource->frames_before;
-        address->memory_offset = resource->num_versions ? resource->offset : 0;
+        address->memory_offset = next->addend + (resource->num_versions ? resource->offset : 0);
     }
     for (; tasks->num_traps < graph->traps.num && traps[tasks->num_traps].node == node;
          tasks->num_addresses++) {

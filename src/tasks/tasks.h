@@ -33,10 +33,11 @@ static inline bool task_is_empty(enum work_kind kind, const struct task_control 
 // sets something else there. All other bytes are constants in the master copy.
 struct task_address {
     uint32_t node;
-    uint8_t slot;          // enum task_slot
-    bool is_set;           // the program has put a constant in its place
-    uint64_t offset;       // in the slot
-    uint32_t num_versions; // 0: the address of a transient buffer or of scratch
+    uint8_t slot;           // enum task_slot
+    bool is_set;            // the program has put a constant in its place
+    uint64_t offset;        // in the slot
+    uint64_t memory_offset; // where in the memory; a version's memory is a whole buffer's
+    uint32_t num_versions;  // 0: the address of a transient buffer or of scratch
     // An address in an arena has these:
     uint32_t resource;
     uint32_t place; // whose arena the buffer lies in
@@ -44,7 +45,6 @@ struct task_address {
     // A version has these:
     uint32_t first; // its index in version_memory
     uint32_t frames_before;
-    uint64_t memory_offset; // where a part of a replica begins
     // A trap, which counts as a version, too, has this:
     uint32_t trap; // its number, from 1; 0: it is none
 };

@@ -14,7 +14,7 @@ enum { MOST_NODES = 70, MOST_EDGES = 600, MOST_ACCESSES = 400, BUFFERS = 12 };
 
 struct capture {
     struct import_order order;
-    bool proven[MOST_NODES];
+    bool is_work[MOST_NODES], proven[MOST_NODES];
     struct import_edge edges[MOST_EDGES];
     struct import_access accesses[MOST_ACCESSES];
 };
@@ -41,14 +41,17 @@ static void make_capture(struct capture *capture, struct random *random)
     memset(capture, 0, sizeof(*capture));
     capture->order = (struct import_order){ .num_nodes = 1 + random_below(random, MOST_NODES),
                                             .num_buffers = BUFFERS,
+                                            .is_work = capture->is_work,
                                             .proven = capture->proven,
                                             .edges = capture->edges,
                                             .accesses = capture->accesses };
     const uint32_t unproven = random_below(random, 3) * 5; // of 100
     make_edges(capture, random, 1 + random_below(random, 4));
     for (uint32_t node = 0; node < capture->order.num_nodes; node++) {
-        capture->proven[node] = random_below(random, 100) >= unproven;
-        for (uint32_t i = random_below(random, 4); i > 0 && capture->proven[node]; i--)
+        capture->is_work[node] = random_below(random, 10) > 0;
+        capture->proven[node] = !capture->is_work[node] || random_below(random, 100) >= unproven;
+        for (uint32_t i = random_below(random, 4);
+             i > 0 && capture->is_work[node] && capture->proven[node]; i--)
             capture->accesses[capture->order.num_accesses++] =
                 (struct import_access){ node, random_below(random, BUFFERS),
                                         random_below(random, 3) == 0 };
@@ -96,6 +99,7 @@ static void expect_orders(const struct capture *capture, const struct import_ord
         for (uint32_t to = from + 1; to < num; to++) {
             const bool conflicts = conflict(capture, from, to);
             const bool stays = !capture->proven[from] || !capture->proven[to] || conflicts;
+            captured[from][to] &= capture->is_work[from] && capture->is_work[to];
             if (captured[from][to] && stays)
                 needed[num_needed++] = (struct import_edge){ from, to };
             num_races += !captured[from][to] && conflicts;
@@ -140,7 +144,7 @@ static void expect_faults(const struct capture *capture, const struct import_ord
         memcpy(edges, all, orders->edges.num * sizeof(*edges));
     for (uint32_t from = 0; from < capture->order.num_nodes; from++) {
         for (uint32_t to = from + 1; to < capture->order.num_nodes; to++) {
-            if (captured[from][to])
+            if (captured[from][to] || !capture->is_work[from] || !capture->is_work[to])
                 continue;
             edges[orders->edges.num] = (struct import_edge){ from, to };
             assert_false(
@@ -171,12 +175,12 @@ static void random_captures_keep_what_they_must(void **state)
 static void a_chain_falls_apart(void **state)
 {
     (void)state;
-    static const bool proven[] = { true, true, true, true };
+    static const bool yes[] = { true, true, true, true };
     static const struct import_edge chain[] = { { 0, 1 }, { 1, 2 }, { 2, 3 } };
     static const struct import_access accesses[] = {
         { 0, 0, true }, { 1, 1, true }, { 2, 0, false }, { 2, 2, true }, { 3, 1, false }
     };
-    const struct import_order order = { 4, 3, proven, chain, 3, accesses, 5 };
+    const struct import_order order = { 4, 3, yes, yes, chain, 3, accesses, 5 };
     struct import_orders orders;
     assert_true(braid_import_find_orders(&order, &orders));
     const struct import_edge *edges = orders.edges.items;

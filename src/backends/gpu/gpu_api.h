@@ -43,13 +43,16 @@ enum {
     GPU_CAPTURE_THREAD_LOCAL = 1,
     GPU_CAPTURE_RELAXED = 2,
     GPU_POINTER_MEMORY_TYPE = 2,
-    GPU_POINTER_DEVICE = 9, // CUDA
+    GPU_POINTER_MANAGED = 8, // CUDA
+    GPU_POINTER_DEVICE = 9,  // CUDA
     GPU_COPY_DEFAULT = 4,   // HIP: the runtime finds the kinds of the addresses
 };
 
 // CUDA only.
 enum {
     GPU_MEMORY_HOST = 1,
+    GPU_MEMORY_DEVICE = 2,
+    GPU_MEMORY_ARRAY = 3,
     GPU_MEMORY_UNIFIED = 4,
     GPU_FUNCTION_MAX_THREADS = 0,
     GPU_FUNCTION_SHARED_BYTES = 1,
@@ -184,6 +187,13 @@ struct gpu_api {
     gpu_result (*fill8)(void *to, unsigned char value, size_t count, gpu_stream stream);
     gpu_result (*fill16)(void *to, unsigned short value, size_t count, gpu_stream stream);
     gpu_result (*fill32)(void *to, unsigned value, size_t count, gpu_stream stream);
+    gpu_result (*copy_rows)(const void *parameters, gpu_stream stream); // CUDA
+    gpu_result (*fill_rows8)(void *to, size_t pitch, unsigned char value, size_t width,
+                             size_t height, gpu_stream stream); // CUDA
+    gpu_result (*fill_rows16)(void *to, size_t pitch, unsigned short value, size_t width,
+                              size_t height, gpu_stream stream); // CUDA
+    gpu_result (*fill_rows32)(void *to, size_t pitch, unsigned value, size_t width, size_t height,
+                              gpu_stream stream); // CUDA
     gpu_result (*host_call)(gpu_stream stream, gpu_host_function *call, void *user);
     gpu_result (*stream_wait_value)(gpu_stream stream, void *word, uint32_t value,
                                     unsigned flags); // CUDA

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of a text do.
+#include "accesses/text_facts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "accesses/kernel_accesses.h"
+#include "base/error.h"
+#include "base/host_memory.h"
+
+enum { WORD = 8, HALF = 4 };
+
+struct code_text {
+    const char *ptx;
+    struct kernel_code code;
+    bool is_read;
+    struct ptx_reason reason; // it is not
+};
+
+braid_status braid_code_open_text(const char *ptx, struct code_text **out_text)
+{
+    struct code_text *text = braid_allocate_zeroed(1, sizeof(*text));
+    if (!text)
+        return braid_error_no_memory("a text of kernels");
+    text->ptx = ptx;
+    text->is_read = braid_code_read(ptx, &text->code, &text->reason);
+    if (!text->is_read && !text->reason.text[0]) {
+        braid_free(text);
+        return braid_error_no_memory("a text of kernels");
+    }
+    *out_text = text;
+    return BRAID_OK;
+}
+
+void braid_code_close_text(struct code_text *text)
+{
+    if (text && text->is_read)
+        braid_code_finish(&text->code);
+    braid_free(text);
+}
+
+static void tell_why(const struct code_text *text, const char *why, const char *at,
+                     struct code_facts *facts)
+{
+    snprintf(facts->why, sizeof(facts->why), "%s", why);
+    facts->line = braid_ptx_line(text->ptx, at ? at : text->ptx);
+}
+
+// Loads are aligned, so a pointer at an unknown offset is not at each of them.
+static struct code_address address_of(const struct kernel_access *access,
+                                      const struct code_parameter *parameter)
+{
+    const uint32_t most = access->offset == SOURCE_ANYWHERE ? WORD : HALF;
+    struct code_address address = { .parameter = access->parameter,
+                                    .offset = access->offset,
+                                    .bytes = WORD,
+                                    .step = WORD,
+                                    .reads = access->acts & ~(unsigned)ACCESSES_WRITES,
+                                    .writes = access->acts & ACCESSES_WRITES };
+    if (source_is_anywhere(access->offset)) {
+        address.offset = 0;
+        address.bytes = parameter->bytes;
+        address.step = parameter->align && parameter->align < most ? parameter->align : most;
+    }
+    return address;
+}
+
+static bool copy_found(const struct kernel_accesses *found, struct code_facts *facts)
+{
+    const struct code_parameter *parameters = found->parameters.items;
+    const struct kernel_access *accesses = found->items.items;
+    bool is_done = true;
+    for (size_t i = 0; i < found->parameters.num && is_done; i++)
+        is_done = braid_array_put(&facts->parameters, &parameters[i].bytes, sizeof(uint32_t));
+    for (size_t i = 0; i < found->items.num && is_done; i++) {
+        const struct code_address address =
+            address_of(&accesses[i], &parameters[accesses[i].parameter]);
+        is_done = braid_array_put(&facts->addresses, &address, sizeof(address));
+    }
+    return is_done;
+}
+
+static bool find_facts(struct code_text *text, uint32_t entry, struct code_facts *facts)
+{
+    struct kernel_accesses found = { 0 };
+    if (!braid_kernel_accesses_find(&text->code, entry, &found))
+        return false;
+    const bool is_done = copy_found(&found, facts);
+    facts->reads_variables = found.of_variables;
+    facts->writes_variables = found.of_variables & ACCESSES_WRITES;
+    if (found.why)
+        tell_why(text, found.why, found.at, facts);
+    braid_kernel_accesses_finish(&found);
+    return is_done;
+}
+
+braid_status braid_code_read_entry(struct code_text *text, const char *entry,
+                                   struct code_facts *out_facts)
+{
+    struct code_facts facts = { .has_entry = strstr(text->ptx, entry) };
+    uint32_t index = CODE_NONE;
+    if (!facts.has_entry) {
+        *out_facts = facts;
+        return BRAID_OK;
+    }
+    if (text->is_read) {
+        index = braid_code_find_entry(&text->code, entry);
+        facts.has_entry = index != CODE_NONE;
+    } else {
+        tell_why(text, text->reason.text, text->reason.at, &facts);
+    }
+    if (index != CODE_NONE && !find_facts(text, index, &facts)) {
+        braid_code_facts_finish(&facts);
+        return braid_error_no_memory("a kernel's accesses");
+    }
+    *out_facts = facts;
+    return BRAID_OK;
+}

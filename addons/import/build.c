@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph of an import. Its edges are its order; accesses tell who uses which memory.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/host_memory.h"
+#include "graph/addresses.h"
+#include "import/import.h"
+
+enum { ALIGNMENT = 512 }; // of the driver's allocations
+
+struct builder {
+    braid_import *import;
+    struct gpu_backend *gpu;
+    braid_node *nodes;         // by captured node; { 0 }: it has none
+    braid_resource *resources; // by number in struct import_access; { 0 }: it has none yet
+    uint32_t num_named;
+    uint32_t node; // which is added
+    struct array accesses, after, args;
+    size_t next_access, next_hold, next_edge, next_patch; // behind those of nodes before
+};
+
+static braid_status no_memory(void)
+{
+    return braid_error_no_memory("an imported graph");
+}
+
+static const struct captured_node *node_of(const struct builder *builder)
+{
+    return &captured_nodes(&builder->import->captured)[builder->node];
+}
+
+static const struct import_buffer *buffer_of(const struct builder *builder, uint32_t number)
+{
+    return &import_buffers(&builder->import->memory)[number - USE_FIRST_BUFFER];
+}
+
+static braid_status refuse(const struct builder *builder, const char *why)
+{
+    return braid_error(BRAID_UNSUPPORTED, "node %s of the captured graph, a %s, %s",
+                       node_of(builder)->place, braid_captured_kind(node_of(builder)->type), why);
+}
+
+// ---- resources ----
+
+static bool is_allocation(const struct builder *builder, uint32_t number)
+{
+    return number >= USE_FIRST_BUFFER && buffer_of(builder, number)->kind == BUFFER_ALLOCATION;
+}
+
+static braid_status add_resource(struct builder *builder, uint32_t number)
+{
+    static const char *const others[] = {
+        [USE_HOST] = "memory of the host", [USE_VARIABLES] = "variables of modules"
+    };
+    const struct import_buffer *of = NULL;
+    braid_graph *graph = builder->import->graph;
+    char name[80];
+    if (number < USE_FIRST_BUFFER)
+        return braid_graph_add_resource(graph, others[number], &builder->resources[number]);
+    of = buffer_of(builder, number);
+    if (of->kind == BUFFER_ALLOCATION) {
+        snprintf(name, sizeof(name), "allocation %s",
+                 captured_nodes(&builder->import->captured)[of->node].place);
+        return braid_graph_add_transient(graph, name, of->bytes, ALIGNMENT,
+                                         &builder->resources[number]);
+    }
+    snprintf(name, sizeof(name), "memory %u", ++builder->num_named);
+    return braid_graph_add_resource(graph, of->name ? of->name : name, &builder->resources[number]);
+}
+
+// What stands in an allocation before its first access is nothing that anybody may read.
+static braid_status add_access(struct builder *builder, uint32_t number, bool writes)
+{
+    const bool is_first = !builder->resources[number].graph;
+    braid_access_mode mode = writes ? BRAID_READ_WRITE : BRAID_READ;
+    braid_status status = is_first ? add_resource(builder, number) : BRAID_OK;
+    if (is_first && is_allocation(builder, number))
+        mode = writes ? BRAID_WRITE : BRAID_EXCLUSIVE;
+    braid_access *known = builder->accesses.items;
+    for (size_t i = 0; i < builder->accesses.num && !status; i++) {
+        if (known[i].resource.index != builder->resources[number].index)
+            continue;
+        if (known[i].mode == BRAID_READ)
+            known[i].mode = mode;
+        return BRAID_OK;
+    }
+    const braid_access access = { builder->resources[number], mode };
+    if (!status && !braid_array_put(&builder->accesses, &access, sizeof(access)))
+        status = no_memory();
+    return status;
+}
+
+static braid_status take_accesses(struct builder *builder, const struct array *list, size_t *next)
+{
+    const struct import_access *all = list->items;
+    braid_status status = BRAID_OK;
+    for (; *next < list->num && all[*next].node == builder->node && !status; ++*next)
+        status = add_access(builder, all[*next].buffer, all[*next].writes);
+    return status;
+}
+
+static braid_status take_patches(struct builder *builder, size_t *out_first)
+{
+    const struct array *list = &builder->import->uses.patches;
+    const struct import_patch *all = list->items;
+    braid_status status = BRAID_OK;
+    *out_first = builder->next_patch;
+    for (; builder->next_patch < list->num && all[builder->next_patch].node == builder->node &&
+           !status;
+         builder->next_patch++)
+        status = add_access(builder, all[builder->next_patch].buffer + USE_FIRST_BUFFER, false);
+    return status;
+}
+
+static braid_status take_edges(struct builder *builder)
+{
+    const struct array *list = &builder->import->orders.edges;
+    const struct import_edge *all = list->items;
+    for (; builder->next_edge < list->num && all[builder->next_edge].to == builder->node;
+         builder->next_edge++) {
+        if (!braid_array_put(&builder->after, &builder->nodes[all[builder->next_edge].from],
+                             sizeof(braid_node)))
+            return no_memory();
+    }
+    return BRAID_OK;
+}
+
+static braid_node_options options_of(const struct builder *builder)
+{
+    return (braid_node_options){ .after = builder->after.items,
+                                 .num_after = builder->after.num,
+                                 .accesses = builder->accesses.items,
+                                 .num_accesses = builder->accesses.num };
+}
+
+// ---- kernels ----
+
+static braid_dim3 dim3_of(const uint32_t *sizes)
+{
+    return (braid_dim3){ sizes[0], sizes[1], sizes[2] };
+}
+
+// Words that become addresses of allocations are zeros until a frame has them.
+static void clear_patches(struct builder *builder, size_t first, unsigned char *const *arguments)
+{
+    const struct import_patch *all = builder->import->uses.patches.items;
+    for (size_t i = first; i < builder->next_patch; i++)
+        memset(arguments[all[i].argument] + all[i].offset, 0, sizeof(uint64_t));
+}
+
+static braid_status make_args(struct builder *builder, size_t first_patch)
+{
+    struct captured_graph *captured = &builder->import->captured;
+    const struct captured_function *function = captured_function_of(captured, node_of(builder));
+    const struct captured_param *params =
+        (const struct captured_param *)captured->params.items + function->first_param;
+    struct store store = { 0 };
+    unsigned char *at =
+        (unsigned char *)captured->bytes.items + node_of(builder)->kernel.first_byte;
+    unsigned char **arguments = braid_store_take(&store, function->num_params, sizeof(*arguments));
+    builder->args.num = 0;
+    braid_arg *args = braid_array_append(&builder->args, function->num_params, sizeof(*args));
+    const bool is_done = arguments && (args || !function->num_params);
+    for (uint32_t i = 0; i < function->num_params && is_done; i++) {
+        arguments[i] = at;
+        args[i] = (braid_arg){ at, params[i].bytes, BRAID_ARG_VALUE, (braid_access_mode)0 };
+        if (params[i].bytes == sizeof(void *))
+            args[i].kind = BRAID_ARG_UNCHECKED_POINTER;
+        at += (params[i].bytes + 15U) / 16 * 16;
+    }
+    if (is_done)
+        clear_patches(builder, first_patch, arguments);
+    braid_store_finish(&store);
+    return is_done ? BRAID_OK : no_memory();
+}
+
+static braid_status add_kernel(struct builder *builder, size_t first_patch, braid_node *out_node)
+{
+    const struct captured_kernel *kernel = &node_of(builder)->kernel;
+    const struct import_patch *patches = builder->import->uses.patches.items;
+    braid_status status = make_args(builder, first_patch);
+    if (status)
+        return status;
+    status = braid_graph_add_kernel(
+        builder->import->graph,
+        &(braid_kernel_node){ .node = options_of(builder),
+                              .kernel = &builder->import->kernels[kernel->function],
+                              .grid = dim3_of(kernel->grid),
+                              .block = dim3_of(kernel->block),
+                              .cluster = dim3_of(kernel->cluster),
+                              .shared_bytes = kernel->shared_bytes,
+                              .priority = kernel->priority,
+                              .args = builder->args.items,
+                              .num_args = builder->args.num,
+                              .code_use = BRAID_CODE_UNREAD },
+        out_node);
+    for (size_t i = first_patch; i < builder->next_patch && !status; i++)
+        status = braid_graph_add_address(
+            builder->import->graph, patches[i].argument, patches[i].offset,
+            builder->resources[patches[i].buffer + USE_FIRST_BUFFER], patches[i].addend);
+    return status;
+}
+
+// ---- copies and fills ----
+
+// An address in an allocation is that of a part of its buffer.
+static braid_status place_in(struct builder *builder, uint64_t begin, uint64_t bytes,
+                             const void **out_address, braid_resource *out_resource)
+{
+    const struct import_buffer *of = import_buffers(&builder->import->memory);
+    const uint32_t first = builder->import->memory.num_given;
+    for (uint32_t index = first; index < first + builder->import->memory.num_allocations; index++) {
+        if (begin - of[index].begin < of[index].bytes &&
+            braid_import_memory_lives(&of[index], builder->node))
+            return braid_graph_add_range(builder->import->graph,
+                                         builder->resources[index + USE_FIRST_BUFFER],
+                                         begin - of[index].begin, bytes, out_resource);
+    }
+    *out_address = (const void *)(uintptr_t)begin; // NOLINT
+    return BRAID_OK;
+}
+
+static braid_status queue_rows(braid_device *device, braid_stream *stream, void *user)
+{
+    const struct import_rows *rows = user;
+    const struct gpu_api *api = rows->gpu->api;
+    const gpu_stream handle = braid_stream_get_handle(stream);
+    const struct cuda_fill_parameters *fill = &rows->node->fill;
+    void *to = (void *)(uintptr_t)fill->to; // NOLINT
+    (void)device;
+    if (rows->node->type == GPU_NODE_COPY)
+        return braid_gpu_check(rows->gpu, api->copy_rows(&rows->node->copy, handle),
+                               &api->copy_rows, "a copy of rows");
+    if (fill->value_bytes == 1)
+        return braid_gpu_check(rows->gpu,
+                               api->fill_rows8(to, fill->pitch, (unsigned char)fill->value,
+                                               fill->width, fill->height, handle),
+                               &api->fill_rows8, "a fill of rows");
+    if (fill->value_bytes == 2)
+        return braid_gpu_check(rows->gpu,
+                               api->fill_rows16(to, fill->pitch, (unsigned short)fill->value,
+                                                fill->width, fill->height, handle),
+                               &api->fill_rows16, "a fill of rows");
+    return braid_gpu_check(
+        rows->gpu,
+        api->fill_rows32(to, fill->pitch, fill->value, fill->width, fill->height, handle),
+        &api->fill_rows32, "a fill of rows");
+}
+
+static braid_status add_rows(struct builder *builder, bool is_in_allocation, braid_node *out_node)
+{
+    struct import_rows *rows = &builder->import->rows[builder->node];
+    const struct gpu_api *api = builder->gpu->api;
+    if (is_in_allocation)
+        return refuse(builder, "has several rows in memory of an allocation of the graph");
+    if (!api->copy_rows || !api->fill_rows8 || !api->fill_rows16 || !api->fill_rows32)
+        return refuse(builder, "has several rows, for which the driver has no call");
+    *rows = (struct import_rows){ builder->gpu, node_of(builder) };
+    return braid_graph_add_queue_call(
+        builder->import->graph,
+        &(braid_queue_call){ .node = options_of(builder), .call = queue_rows, .user = rows },
+        out_node);
+}
+
+static braid_status add_copy(struct builder *builder, braid_node *out_node)
+{
+    const struct cuda_copy_parameters *copy = &node_of(builder)->copy;
+    braid_copy added = { .node = options_of(builder) };
+    const void *to = NULL;
+    uint64_t bytes;
+    if (copy->from.memory_type == GPU_MEMORY_ARRAY || copy->to.memory_type == GPU_MEMORY_ARRAY)
+        return refuse(builder, "copies an array");
+    const bool is_flat = braid_import_is_flat(node_of(builder), &bytes);
+    braid_status status = place_in(builder, braid_import_side_begin(&copy->from),
+                                   is_flat ? bytes : 1, &added.from, &added.from_resource);
+    if (!status)
+        status = place_in(builder, braid_import_side_begin(&copy->to), is_flat ? bytes : 1, &to,
+                          &added.to_resource);
+    if (!status && !is_flat)
+        return add_rows(builder, added.from_resource.graph || added.to_resource.graph, out_node);
+    added.to = (void *)(uintptr_t)to; // NOLINT
+    added.bytes = bytes;
+    return status ? status : braid_graph_add_copy(builder->import->graph, &added, out_node);
+}
+
+static braid_status add_fill(struct builder *builder, braid_node *out_node)
+{
+    const struct cuda_fill_parameters *fill = &node_of(builder)->fill;
+    braid_fill added = { .node = options_of(builder),
+                         .value = fill->value,
+                         .value_bytes = fill->value_bytes };
+    const void *to = NULL;
+    uint64_t bytes;
+    const bool is_flat = braid_import_is_flat(node_of(builder), &bytes);
+    braid_status status = place_in(builder, fill->to, is_flat ? bytes : 1, &to, &added.to_resource);
+    if (!status && !is_flat)
+        return add_rows(builder, added.to_resource.graph, out_node);
+    added.to = (void *)(uintptr_t)to; // NOLINT
+    added.num_values = fill->width * fill->height;
+    return status ? status : braid_graph_add_fill(builder->import->graph, &added, out_node);
+}
+
+// ---- the walk ----
+
+static braid_status add_host(struct builder *builder, braid_node *out_node)
+{
+    return braid_graph_add_host_call(builder->import->graph,
+                                     &(braid_host_call){ .node = options_of(builder),
+                                                         .call = node_of(builder)->host.call,
+                                                         .user = node_of(builder)->host.user },
+                                     out_node);
+}
+
+static braid_status add_node(struct builder *builder)
+{
+    braid_import_info *info = &builder->import->info;
+    braid_node *node = &builder->nodes[builder->node];
+    size_t first_patch;
+    builder->accesses.num = builder->after.num = 0;
+    braid_status status =
+        take_accesses(builder, &builder->import->uses.accesses, &builder->next_access);
+    if (!status)
+        status = take_accesses(builder, &builder->import->uses.holds, &builder->next_hold);
+    if (!status)
+        status = take_patches(builder, &first_patch);
+    if (!status)
+        status = take_edges(builder);
+    if (status || !builder->import->uses.is_work[builder->node])
+        return status;
+    switch (node_of(builder)->type) {
+    case GPU_NODE_KERNEL:
+        info->num_kernels++;
+        return add_kernel(builder, first_patch, node);
+    case GPU_NODE_COPY:
+        info->num_copies++;
+        return add_copy(builder, node);
+    case GPU_NODE_FILL:
+        info->num_fills++;
+        return add_fill(builder, node);
+    case GPU_NODE_HOST:
+        info->num_host_calls++;
+        return add_host(builder, node);
+    default:
+        return refuse(builder, "is of a kind that Braid does not import");
+    }
+}
+
+static bool begin(struct builder *builder)
+{
+    braid_import *import = builder->import;
+    const size_t num_nodes = import->captured.nodes.num;
+    const size_t num_functions = import->captured.functions.num;
+    const struct captured_function *functions = import->captured.functions.items;
+    builder->nodes = braid_allocate_zeroed(num_nodes, sizeof(*builder->nodes));
+    builder->resources = braid_allocate_zeroed(import->memory.buffers.num + USE_FIRST_BUFFER,
+                                               sizeof(*builder->resources));
+    import->kernels = braid_allocate_zeroed(num_functions, sizeof(*import->kernels));
+    import->rows = braid_allocate_zeroed(num_nodes, sizeof(*import->rows));
+    if (!builder->nodes || !builder->resources || !import->kernels || !import->rows)
+        return false;
+    for (size_t i = 0; i < num_functions; i++)
+        import->kernels[i] = (braid_kernel){ .name = functions[i].name, .cuda = {
+                                                .function = functions[i].function
+                                            } };
+    return true;
+}
+
+braid_status braid_import_build(struct gpu_backend *gpu, braid_import *import)
+{
+    struct builder builder = { .import = import, .gpu = gpu };
+    braid_status status = braid_graph_create(&import->graph);
+    if (!status && !begin(&builder))
+        status = no_memory();
+    if (!status)
+        import->graph->edges_only = true;
+    for (; builder.node < import->captured.nodes.num && !status; builder.node++)
+        status = add_node(&builder);
+    braid_free(builder.nodes);
+    braid_free(builder.resources);
+    braid_array_finish(&builder.accesses);
+    braid_array_finish(&builder.after);
+    braid_array_finish(&builder.args);
+    return status;
+}

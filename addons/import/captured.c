@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a graph of the CUDA driver.
+#include "import/captured.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/host_memory.h"
+
+// A graph within graphs in more is refused.
+enum { MOST_DEPTH = 16, MOST_NODES = 40000 };
+
+// Attributes of kernel nodes that no node of Braid has. Each is a number at an offset of its value.
+static const struct {
+    int id, offset;
+    const char *text;
+} refused[] = {
+    { 1, 8, "an access-policy window" },    { 2, 0, "a cooperative launch" },
+    { 10, 0, "a memory-sync domain" },      { 13, 0, "updates by the device" },
+    { 14, 0, "a carve-out of its launch" },
+};
+
+struct reader {
+    const struct gpu_backend *gpu;
+    const struct gpu_api *api;
+    struct captured_graph *captured;
+};
+
+// A node of the graph that is read, and its first and last node in the list.
+struct read_node {
+    gpu_node handle;
+    uint32_t first, last;
+};
+
+const char *braid_captured_kind(int type)
+{
+    static const char *const kinds[] = {
+        "kernel",
+        "copy",
+        "fill",
+        "host call",
+        "child graph",
+        "empty node",
+        "wait for an event",
+        "record of an event",
+        "signal of a semaphore",
+        "wait for a semaphore",
+        "allocation",
+        "free",
+        "batch of memory operations",
+        "conditional node",
+    };
+    return type >= 0 && (size_t)type < sizeof(kinds) / sizeof(kinds[0]) ? kinds[type]
+                                                                        : "node of unknown kind";
+}
+
+static braid_status no_memory(void)
+{
+    return braid_error_no_memory("a captured graph");
+}
+
+static braid_status refuse(const struct captured_node *node, const char *why)
+{
+    return braid_error(BRAID_UNSUPPORTED, "node %s of the captured graph, a %s, %s", node->place,
+                       braid_captured_kind(node->type), why);
+}
+
+// ---- kernels ----
+
+static braid_status read_params(const struct reader *reader, struct captured_function *function)
+{
+    struct captured_graph *captured = reader->captured;
+    gpu_result result;
+    size_t offset, bytes;
+    function->first_param = (uint32_t)captured->params.num;
+    while (!(result = reader->api->function_parameter(function->function, function->num_params,
+                                                      &offset, &bytes))) {
+        const struct captured_param param = { (uint32_t)offset, (uint32_t)bytes };
+        if (!braid_array_put(&captured->params, &param, sizeof(param)))
+            return no_memory();
+        function->num_params++;
+    }
+    if (result == GPU_INVALID_VALUE) // there are no more
+        result = GPU_SUCCESS;
+    return braid_gpu_check(reader->gpu, result, &reader->api->function_parameter,
+                           "reading a kernel's parameters");
+}
+
+static braid_status add_function(const struct reader *reader, gpu_function function,
+                                 uint32_t *out_index)
+{
+    struct captured_graph *captured = reader->captured;
+    const struct captured_function *known = captured->functions.items;
+    struct captured_function added = { .function = function };
+    const char *name = NULL;
+    for (*out_index = 0; *out_index < captured->functions.num; ++*out_index) {
+        if (known[*out_index].function == function)
+            return BRAID_OK;
+    }
+    braid_status status = braid_gpu_check(reader->gpu, reader->api->function_name(&name, function),
+                                          &reader->api->function_name, "reading a kernel's name");
+    if (status)
+        return status;
+    const size_t bytes = strlen(name) + 1;
+    char *copy = braid_store_take(&captured->store, bytes, 1);
+    if (!copy)
+        return no_memory();
+    memcpy(copy, name, bytes);
+    added.name = copy;
+    status = read_params(reader, &added);
+    if (!status && !braid_array_put(&captured->functions, &added, sizeof(added)))
+        status = no_memory();
+    return status;
+}
+
+// Where the driver keeps the bytes of a parameter; NULL: nowhere.
+static const unsigned char *find_argument(const struct cuda_kernel_parameters *told, uint32_t index,
+                                          const struct captured_param *param)
+{
+    enum { END = 0, BUFFER = 1 };
+    if (told->args)
+        return told->args[index];
+    for (size_t i = 0; told->extra && told->extra[i] != (void *)END; i += 2) {
+        if (told->extra[i] == (void *)BUFFER)
+            return (const unsigned char *)told->extra[i + 1] + param->offset;
+    }
+    return NULL;
+}
+
+static braid_status read_arguments(const struct reader *reader,
+                                   const struct cuda_kernel_parameters *told,
+                                   struct captured_node *node)
+{
+    struct captured_graph *captured = reader->captured;
+    const struct captured_function *function = captured_function_of(captured, node);
+    node->kernel.first_byte = captured->bytes.num;
+    for (uint32_t i = 0; i < function->num_params; i++) {
+        const struct captured_param *param =
+            (const struct captured_param *)captured->params.items + function->first_param + i;
+        const unsigned char *from = find_argument(told, i, param);
+        const size_t stride = (param->bytes + 15U) / 16 * 16;
+        unsigned char *to = braid_array_append(&captured->bytes, stride, 1);
+        if (!from)
+            return refuse(node, "does not tell its arguments");
+        if (!to)
+            return no_memory();
+        memset(to, 0, stride);
+        memcpy(to, from, param->bytes);
+    }
+    return BRAID_OK;
+}
+
+// A driver that does not know an attribute fails: the node does not have it.
+static braid_status read_attributes(const struct reader *reader, gpu_node handle,
+                                    struct captured_node *node)
+{
+    union gpu_attribute_value value;
+    char text[96];
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        int32_t number;
+        memset(&value, 0, sizeof(value));
+        if (reader->api->node_attribute(handle, refused[i].id, &value))
+            continue;
+        memcpy(&number, value.pad + refused[i].offset, sizeof(number));
+        snprintf(text, sizeof(text), "has %s, which Braid's nodes do not have", refused[i].text);
+        if (number && number != -1)
+            return refuse(node, text);
+    }
+    memset(&value, 0, sizeof(value));
+    if (!reader->api->node_attribute(handle, GPU_LAUNCH_CLUSTER, &value)) {
+        node->kernel.cluster[0] = value.cluster.x;
+        node->kernel.cluster[1] = value.cluster.y;
+        node->kernel.cluster[2] = value.cluster.z;
+    }
+    memset(&value, 0, sizeof(value));
+    if (!reader->api->node_attribute(handle, GPU_LAUNCH_PRIORITY, &value))
+        node->kernel.priority = value.priority;
+    return BRAID_OK;
+}
+
+static braid_status find_function(const struct reader *reader,
+                                  const struct cuda_kernel_parameters *told,
+                                  gpu_function *out_function)
+{
+    *out_function = told->function;
+    if (told->function)
+        return BRAID_OK;
+    return braid_gpu_check(reader->gpu, reader->api->kernel_function(out_function, told->kernel),
+                           &reader->api->kernel_function, "reading a captured kernel");
+}
+
+static braid_status read_kernel(const struct reader *reader, gpu_node handle,
+                                struct captured_node *node)
+{
+    struct cuda_kernel_parameters told = { 0 };
+    gpu_function function;
+    braid_status status = braid_gpu_check(reader->gpu, reader->api->node_kernel(handle, &told),
+                                          &reader->api->node_kernel, "reading a captured kernel");
+    if (!status && told.context && told.context != reader->gpu->context)
+        status = refuse(node, "is of another context than the device's");
+    if (!status)
+        status = find_function(reader, &told, &function);
+    if (!status)
+        status = add_function(reader, function, &node->kernel.function);
+    if (status)
+        return status;
+    memcpy(node->kernel.grid, told.grid, sizeof(told.grid));
+    memcpy(node->kernel.block, told.block, sizeof(told.block));
+    node->kernel.shared_bytes = told.shared_bytes;
+    status = read_attributes(reader, handle, node);
+    return status ? status : read_arguments(reader, &told, node);
+}
+
+// ---- other nodes ----
+
+static braid_status read_host(const struct reader *reader, gpu_node handle,
+                              struct captured_node *node)
+{
+    struct {
+        gpu_host_function *call;
+        void *user;
+    } told = { 0 };
+    const gpu_result result = reader->api->node_host(handle, &told);
+    node->host.call = told.call;
+    node->host.user = told.user;
+    return braid_gpu_check(reader->gpu, result, &reader->api->node_host,
+                           "reading a captured host call");
+}
+
+static braid_status read_allocation(const struct reader *reader, gpu_node handle,
+                                    struct captured_node *node)
+{
+    struct cuda_allocation_parameters told = { 0 };
+    const gpu_result result = reader->api->node_allocation(handle, &told);
+    node->memory.address = told.memory;
+    node->memory.bytes = told.bytes;
+    return braid_gpu_check(reader->gpu, result, &reader->api->node_allocation,
+                           "reading a captured allocation");
+}
+
+static braid_status read_free(const struct reader *reader, gpu_node handle,
+                              struct captured_node *node)
+{
+    void *memory = NULL;
+    const gpu_result result = reader->api->node_free(handle, &memory);
+    node->memory.address = (uintptr_t)memory;
+    return braid_gpu_check(reader->gpu, result, &reader->api->node_free, "reading a captured free");
+}
+
+static braid_status read_work(const struct reader *reader, gpu_node handle,
+                              struct captured_node *node)
+{
+    const struct gpu_api *api = reader->api;
+    switch (node->type) {
+    case GPU_NODE_KERNEL:
+        return read_kernel(reader, handle, node);
+    case GPU_NODE_COPY:
+        return braid_gpu_check(reader->gpu, api->node_copy(handle, &node->copy), &api->node_copy,
+                               "reading a captured copy");
+    case GPU_NODE_FILL:
+        return braid_gpu_check(reader->gpu, api->node_fill(handle, &node->fill), &api->node_fill,
+                               "reading a captured fill");
+    case GPU_NODE_HOST:
+        return read_host(reader, handle, node);
+    case GPU_NODE_ALLOCATION:
+        return read_allocation(reader, handle, node);
+    case GPU_NODE_FREE:
+        return read_free(reader, handle, node);
+    case GPU_NODE_EMPTY:
+        return BRAID_OK;
+    default:
+        return refuse(node, "is of a kind that Braid does not import");
+    }
+}
+
+static braid_status read_graph(const struct reader *reader, gpu_graph graph, const char *prefix,
+                               int depth, uint32_t *out_first);
+
+static braid_status put_node(const struct reader *reader, const struct captured_node *node,
+                             uint32_t *out_index)
+{
+    struct array *nodes = &reader->captured->nodes;
+    *out_index = (uint32_t)nodes->num;
+    if (nodes->num >= MOST_NODES)
+        return braid_error(BRAID_UNSUPPORTED, "the captured graph has more than %d nodes",
+                           MOST_NODES);
+    return braid_array_put(nodes, node, sizeof(*node)) ? BRAID_OK : no_memory();
+}
+
+static braid_status put_edge(const struct reader *reader, uint32_t from, uint32_t to)
+{
+    const struct import_edge edge = { from, to };
+    return braid_array_put(&reader->captured->edges, &edge, sizeof(edge)) ? BRAID_OK : no_memory();
+}
+
+// Its nodes stand between two empty ones.
+static braid_status read_child(const struct reader *reader, gpu_node handle, int depth,
+                               struct captured_node *node, struct read_node *out_read)
+{
+    gpu_graph child;
+    uint32_t first, end;
+    braid_status status = braid_gpu_check(reader->gpu, reader->api->node_child(handle, &child),
+                                          &reader->api->node_child, "reading a child graph");
+    if (!status && depth >= MOST_DEPTH)
+        status = refuse(node, "stands in too many others");
+    node->type = GPU_NODE_EMPTY;
+    if (!status)
+        status = put_node(reader, node, &out_read->first);
+    if (!status)
+        status = read_graph(reader, child, node->place, depth + 1, &first);
+    end = (uint32_t)reader->captured->nodes.num;
+    if (!status)
+        status = put_node(reader, node, &out_read->last);
+    for (uint32_t i = first; !status && i < end; i++) {
+        status = put_edge(reader, out_read->first, i);
+        if (!status)
+            status = put_edge(reader, i, out_read->last);
+    }
+    return status ? status : put_edge(reader, out_read->first, out_read->last);
+}
+
+static braid_status read_node(const struct reader *reader, const char *prefix, size_t number,
+                              int depth, struct read_node *read)
+{
+    struct captured_node node = { 0 };
+    snprintf(node.place, sizeof(node.place), "%.16s%s%zu", prefix, prefix[0] ? "." : "", number);
+    braid_status status =
+        braid_gpu_check(reader->gpu, reader->api->node_type(read->handle, &node.type),
+                        &reader->api->node_type, "reading a captured node");
+    if (!status && node.type == GPU_NODE_CHILD)
+        return read_child(reader, read->handle, depth, &node, read);
+    if (!status)
+        status = read_work(reader, read->handle, &node);
+    if (!status)
+        status = put_node(reader, &node, &read->first);
+    read->last = read->first;
+    return status;
+}
+
+// ---- edges ----
+
+static int compare_handles(const void *left, const void *right)
+{
+    const uintptr_t a = (uintptr_t)((const struct read_node *)left)->handle;
+    const uintptr_t b = (uintptr_t)((const struct read_node *)right)->handle;
+    return (a > b) - (a < b);
+}
+
+static const struct read_node *find_node(const struct read_node *nodes, size_t num, gpu_node handle)
+{
+    const struct read_node wanted = { .handle = handle };
+    return bsearch(&wanted, nodes, num, sizeof(*nodes), compare_handles);
+}
+
+static braid_status put_edges(const struct reader *reader, const struct read_node *nodes,
+                              size_t num_nodes, const gpu_node *from, const gpu_node *to,
+                              size_t num)
+{
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < num && !status; i++) {
+        const struct read_node *a = find_node(nodes, num_nodes, from[i]);
+        const struct read_node *b = find_node(nodes, num_nodes, to[i]);
+        status = a && b ? put_edge(reader, a->last, b->first)
+                        : braid_error(BRAID_DEVICE_ERROR,
+                                      "an edge of the captured graph leads out of it");
+    }
+    return status;
+}
+
+// Sorts the nodes by their handles. An edge of any kind counts as a whole one.
+static braid_status read_edges(const struct reader *reader, gpu_graph graph,
+                               struct read_node *nodes, size_t num_nodes)
+{
+    struct store store = { 0 };
+    size_t num = 0;
+    gpu_result result = reader->api->graph_edges(graph, NULL, NULL, NULL, &num);
+    gpu_node *from = braid_store_take(&store, num, sizeof(gpu_node));
+    gpu_node *to = braid_store_take(&store, num, sizeof(gpu_node));
+    struct gpu_edge_data *data = braid_store_take(&store, num, sizeof(*data));
+    braid_status status = store.failed ? no_memory() : BRAID_OK;
+    if (!status && !result && num)
+        result = reader->api->graph_edges(graph, from, to, data, &num);
+    if (!status)
+        status = braid_gpu_check(reader->gpu, result, &reader->api->graph_edges,
+                                 "reading the edges of a captured graph");
+    qsort(nodes, num_nodes, sizeof(*nodes), compare_handles);
+    if (!status)
+        status = put_edges(reader, nodes, num_nodes, from, to, num);
+    braid_store_finish(&store);
+    return status;
+}
+
+static braid_status read_all(const struct reader *reader, const char *prefix, int depth,
+                             gpu_graph graph, const gpu_node *handles, struct read_node *nodes,
+                             size_t num)
+{
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < num && !status; i++) {
+        nodes[i].handle = handles[i];
+        status = read_node(reader, prefix, i, depth, &nodes[i]);
+    }
+    return status ? status : read_edges(reader, graph, nodes, num);
+}
+
+static braid_status read_graph(const struct reader *reader, gpu_graph graph, const char *prefix,
+                               int depth, uint32_t *out_first)
+{
+    struct store store = { 0 };
+    size_t num = 0;
+    *out_first = (uint32_t)reader->captured->nodes.num;
+    gpu_result result = reader->api->graph_nodes(graph, NULL, &num);
+    gpu_node *handles = braid_store_take(&store, num, sizeof(gpu_node));
+    struct read_node *nodes = braid_store_take(&store, num, sizeof(*nodes));
+    braid_status status = store.failed ? no_memory() : BRAID_OK;
+    if (!status && !result && num)
+        result = reader->api->graph_nodes(graph, handles, &num);
+    if (!status)
+        status = braid_gpu_check(reader->gpu, result, &reader->api->graph_nodes,
+                                 "reading a captured graph");
+    if (!status && num)
+        status = read_all(reader, prefix, depth, graph, handles, nodes, num);
+    braid_store_finish(&store);
+    return status;
+}
+
+// ---- sorting ----
+
+struct sorter {
+    uint32_t *first, *to;    // successors of each node
+    uint32_t *waits;         // edges that are not followed yet, by node
+    uint32_t *order, *place; // nodes in turn; where each is
+    uint32_t num_sorted;
+};
+
+static void make_successors(const struct captured_graph *captured, struct sorter *sorter)
+{
+    const struct import_edge *edges = captured->edges.items;
+    const uint32_t num = (uint32_t)captured->nodes.num;
+    for (size_t i = 0; i < captured->edges.num; i++) {
+        sorter->first[edges[i].from + 2]++;
+        sorter->waits[edges[i].to]++;
+    }
+    for (uint32_t i = 1; i <= num; i++)
+        sorter->first[i + 1] += sorter->first[i];
+    for (size_t i = 0; i < captured->edges.num; i++)
+        sorter->to[sorter->first[edges[i].from + 1]++] = edges[i].to;
+}
+
+// As captures are.
+static bool is_sorted(const struct captured_graph *captured)
+{
+    const struct import_edge *edges = captured->edges.items;
+    for (size_t i = 0; i < captured->edges.num; i++) {
+        if (edges[i].from > edges[i].to)
+            return false;
+    }
+    return true;
+}
+
+// Nodes follow when `waits` has counted down.
+static void sort_nodes(uint32_t num, struct sorter *sorter)
+{
+    for (uint32_t i = 0; i < num; i++) {
+        if (!sorter->waits[i])
+            sorter->order[sorter->num_sorted++] = i;
+    }
+    for (uint32_t i = 0; i < sorter->num_sorted; i++) {
+        const uint32_t node = sorter->order[i];
+        for (uint32_t k = sorter->first[node]; k < sorter->first[node + 1]; k++) {
+            if (--sorter->waits[sorter->to[k]] == 0)
+                sorter->order[sorter->num_sorted++] = sorter->to[k];
+        }
+    }
+}
+
+static void follow(struct captured_graph *captured, const struct sorter *sorter,
+                   struct captured_node *sorted)
+{
+    struct import_edge *edges = captured->edges.items;
+    for (uint32_t i = 0; i < sorter->num_sorted; i++) {
+        sorted[i] = captured_nodes(captured)[sorter->order[i]];
+        sorter->place[sorter->order[i]] = i;
+    }
+    memcpy(captured->nodes.items, sorted, sorter->num_sorted * sizeof(*sorted));
+    for (size_t i = 0; i < captured->edges.num; i++)
+        edges[i] = (struct import_edge){ sorter->place[edges[i].from], sorter->place[edges[i].to] };
+}
+
+static braid_status sort(struct captured_graph *captured)
+{
+    struct store store = { 0 };
+    const size_t num = captured->nodes.num;
+    struct sorter sorter = {
+        .first = braid_store_take(&store, num + 2, sizeof(uint32_t)),
+        .to = braid_store_take(&store, captured->edges.num, sizeof(uint32_t)),
+        .waits = braid_store_take(&store, num, sizeof(uint32_t)),
+        .order = braid_store_take(&store, num, sizeof(uint32_t)),
+        .place = braid_store_take(&store, num, sizeof(uint32_t)),
+    };
+    struct captured_node *sorted = braid_store_take(&store, num, sizeof(*sorted));
+    braid_status status = store.failed ? no_memory() : BRAID_OK;
+    if (!status && num && !is_sorted(captured)) {
+        make_successors(captured, &sorter);
+        sort_nodes((uint32_t)num, &sorter);
+        if (sorter.num_sorted == num)
+            follow(captured, &sorter, sorted);
+        else
+            status = braid_error_invalid("the captured graph has a cycle");
+    }
+    braid_store_finish(&store);
+    return status;
+}
+
+static int compare_edges(const void *left, const void *right)
+{
+    const struct import_edge *a = left, *b = right;
+    return a->from != b->from ? (a->from > b->from) - (a->from < b->from)
+                              : (a->to > b->to) - (a->to < b->to);
+}
+
+// ---- the whole ----
+
+static bool has_calls(const struct gpu_api *api)
+{
+    return api->graph_edges && api->node_kernel && api->node_fill && api->node_host &&
+           api->node_child && api->node_allocation && api->node_free && api->node_attribute &&
+           api->function_name && api->function_parameter && api->kernel_function &&
+           api->address_range;
+}
+
+braid_status braid_captured_read(const struct gpu_backend *gpu, gpu_graph graph,
+                                 struct captured_graph *out_captured)
+{
+    struct captured_graph captured = { 0 };
+    const struct reader reader = { gpu, gpu->api, &captured };
+    uint32_t first;
+    if (!has_calls(gpu->api))
+        return braid_error(BRAID_UNSUPPORTED, "an import needs the driver of CUDA 12.4 or later");
+    braid_status status = read_graph(&reader, graph, "", 0, &first);
+    if (!status)
+        status = sort(&captured);
+    if (!status && captured.edges.num)
+        qsort(captured.edges.items, captured.edges.num, sizeof(struct import_edge), compare_edges);
+    if (status)
+        braid_captured_finish(&captured);
+    else
+        *out_captured = captured;
+    return status;
+}
+
+void braid_captured_finish(struct captured_graph *captured)
+{
+    braid_array_finish(&captured->nodes);
+    braid_array_finish(&captured->edges);
+    braid_array_finish(&captured->functions);
+    braid_array_finish(&captured->params);
+    braid_array_finish(&captured->bytes);
+    braid_store_finish(&captured->store);
+    *captured = (struct captured_graph){ 0 };
+}

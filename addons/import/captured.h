@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CUDA graph of the program as the driver describes it. The nodes of child graphs stand among
+// those of the graph itself.
+#ifndef BRAID_IMPORT_CAPTURED_H
+#define BRAID_IMPORT_CAPTURED_H
+
+#include "backends/cuda/cuda_layouts.h"
+#include "backends/gpu/gpu_backend.h"
+#include "base/store.h"
+#include "import/orders.h"
+
+// A function that kernel nodes launch.
+struct captured_function {
+    gpu_function function;
+    const char *name;
+    uint32_t first_param, num_params; // in `params`
+};
+
+struct captured_param {
+    uint32_t offset, bytes; // as in the kernel's buffer of parameters
+};
+
+struct captured_kernel {
+    uint32_t function; // in `functions`
+    uint32_t grid[3], block[3], cluster[3], shared_bytes;
+    int priority;
+    size_t first_byte; // in `bytes`: its parameters, each aligned to 16 bytes
+};
+
+struct captured_node {
+    int type;       // GPU_NODE_EMPTY also stands for the begin and the end of a child graph
+    char place[40]; // for messages: "3"; in a child graph "3.1"
+    union {
+        struct captured_kernel kernel;
+        struct cuda_copy_parameters copy;
+        struct cuda_fill_parameters fill;
+        struct {
+            gpu_host_function *call;
+            void *user;
+        } host;
+        struct {
+            uint64_t address, bytes; // a free has no bytes
+        } memory;
+    };
+};
+
+struct captured_graph {
+    struct array nodes;     // struct captured_node; each edge leads to a later one
+    struct array edges;     // struct import_edge, by `from`
+    struct array functions; // struct captured_function
+    struct array params;    // struct captured_param
+    struct array bytes;     // unsigned char
+    struct store store;     // holds names
+};
+
+static inline const struct captured_node *captured_nodes(const struct captured_graph *graph)
+{
+    return graph->nodes.items;
+}
+
+static inline const struct captured_function *
+captured_function_of(const struct captured_graph *graph, const struct captured_node *node)
+{
+    return (const struct captured_function *)graph->functions.items + node->kernel.function;
+}
+
+// The name of a kind of node, for messages.
+const char *braid_captured_kind(int type);
+
+// Reads a graph, which stays as it is. The device is current. Errors: BRAID_NO_MEMORY,
+// BRAID_DEVICE_ERROR, BRAID_UNSUPPORTED (the driver is too old; names a node that Braid cannot do).
+braid_status braid_captured_read(const struct gpu_backend *gpu, gpu_graph graph,
+                                 struct captured_graph *out_captured);
+void braid_captured_finish(struct captured_graph *captured);
+
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Imports: captured graphs, read into graphs of Braid.
+#include "import/import.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sized.h"
+#include "device/device.h"
+#include "import/proof.h"
+
+// ---- orders ----
+
+static struct import_order order_of(const braid_import *import)
+{
+    return (struct import_order){
+        .num_nodes = (uint32_t)import->captured.nodes.num,
+        .num_buffers = (uint32_t)import->memory.buffers.num + USE_FIRST_BUFFER,
+        .is_work = import->uses.is_work,
+        .proven = import->uses.proven,
+        .edges = import->captured.edges.items,
+        .num_edges = import->captured.edges.num,
+        .accesses = import->uses.accesses.items,
+        .num_accesses = import->uses.accesses.num,
+    };
+}
+
+static braid_status find_orders(braid_import *import)
+{
+    const struct import_order order = order_of(import);
+    struct import_fault fault;
+    bool failed;
+    if (!braid_import_find_orders(&order, &import->orders))
+        return braid_error_no_memory("the orders of a captured graph");
+    if (braid_import_prove(&order, import->orders.edges.items, import->orders.edges.num, &fault,
+                           &failed))
+        return BRAID_OK;
+    if (failed)
+        return braid_error_no_memory("the proof of an import");
+    return braid_error(BRAID_INTERNAL,
+                       "the import %s nodes %s and %s of the captured graph, which that %s",
+                       fault.is_lost ? "does not order" : "orders",
+                       captured_nodes(&import->captured)[fault.from].place,
+                       captured_nodes(&import->captured)[fault.to].place,
+                       fault.is_lost ? "orders, and which may conflict" : "leaves unordered");
+}
+
+// ---- making ----
+
+static void tell(braid_import *import)
+{
+    braid_import_info *info = &import->info;
+    info->num_nodes = (uint32_t)import->captured.nodes.num;
+    info->num_allocations = import->memory.num_allocations;
+    info->num_unproven = (uint32_t)import->uses.reasons.num;
+    info->num_races = (uint32_t)import->orders.races.num;
+    info->num_rewritten = (uint32_t)import->uses.patches.num;
+    info->longest_captured = import->orders.longest_captured;
+    info->longest_kept = import->orders.longest_kept;
+    info->num_captured = import->orders.num_captured;
+    info->num_kept = import->orders.num_kept;
+}
+
+// The device is current.
+static braid_status read_captured(struct gpu_backend *gpu, gpu_graph captured,
+                                  const braid_import_options *options, braid_import *import)
+{
+    struct import_code *code = NULL;
+    braid_status status = braid_captured_read(gpu, captured, &import->captured);
+    if (!status)
+        status = braid_import_memory_create(gpu, &import->captured, options, &import->memory);
+    if (!status)
+        status = braid_import_read_code(&import->captured, options, &code);
+    if (!status)
+        status = braid_import_find_uses(&import->memory, code, &import->uses);
+    braid_import_code_finish(code, import->captured.functions.num);
+    return status;
+}
+
+static braid_status make(struct gpu_backend *gpu, gpu_graph captured,
+                         const braid_import_options *options, braid_import *import)
+{
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "import");
+    if (status)
+        return status;
+    status = read_captured(gpu, captured, options, import);
+    braid_gpu_leave(gpu, &scope);
+    if (!status)
+        status = find_orders(import);
+    if (!status)
+        status = braid_import_build(gpu, import);
+    if (!status)
+        tell(import);
+    import->memory.options = NULL; // the program's
+    return status;
+}
+
+static braid_status check(braid_device *device, const void *captured,
+                          const braid_import_options *options, braid_import **out_import)
+{
+    if (!device || !captured || !out_import)
+        return braid_error_null("braid_import_create", !device     ? "device"
+                                                       : !captured ? "captured"
+                                                                   : "out_import");
+    if ((options->num_texts && !options->texts) || (options->num_files && !options->files) ||
+        (options->num_buffers && !options->buffers))
+        return braid_error_invalid("braid_import_create: a list of the options is NULL");
+    if (device->group || strcmp(device->backend->ops->name, "cuda") != 0)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "device '%s' has no captured graphs: an import needs "
+                           "one CUDA device",
+                           device->label);
+    return BRAID_OK;
+}
+
+static braid_status create(braid_device *device, void *captured,
+                           const braid_import_options *options, braid_import **out_import)
+{
+    DEVICE_MEMORY(device);
+    braid_import *import = braid_allocate_zeroed(1, sizeof(*import));
+    if (!import)
+        return braid_error_no_memory("an import");
+    braid_status status = make(gpu_from(device->backend), captured, options, import);
+    if (status)
+        braid_import_destroy(import);
+    else
+        *out_import = import;
+    return status;
+}
+
+braid_status braid_import_create_sized(braid_device *device, void *captured,
+                                       const braid_import_options *options,
+                                       braid_import **out_import, size_t size)
+{
+    braid_import_options own;
+    braid_status status =
+        braid_sized_take("braid_import_create: options", options, size, &own, sizeof(own));
+    if (!status)
+        status = check(device, captured, &own, out_import);
+    return status ? status : create(device, captured, &own, out_import);
+}
+
+void braid_import_destroy(braid_import *import)
+{
+    if (!import)
+        return;
+    braid_graph_destroy(import->graph);
+    braid_free(import->kernels);
+    braid_free(import->rows);
+    braid_import_orders_finish(&import->orders);
+    braid_import_uses_finish(&import->uses);
+    braid_import_memory_finish(&import->memory);
+    braid_captured_finish(&import->captured);
+    braid_free(import);
+}
+
+const braid_graph *braid_import_get_graph(const braid_import *import)
+{
+    return import ? import->graph : NULL;
+}
+
+void braid_import_get_info_sized(const braid_import *import, braid_import_info *out_info,
+                                 size_t size)
+{
+    static const braid_import_info none;
+    braid_sized_give(import ? &import->info : &none, sizeof(none), out_info, size);
+}

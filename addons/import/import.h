@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// An import: the graph made of a captured one, and what it rests on.
+#ifndef BRAID_IMPORT_IMPORT_H
+#define BRAID_IMPORT_IMPORT_H
+
+#include <braid/import.h>
+
+#include "import/captured.h"
+#include "import/memory.h"
+#include "import/uses.h"
+
+// A copy or fill of several rows, which the driver does by itself.
+struct import_rows {
+    struct gpu_backend *gpu;
+    const struct captured_node *node;
+};
+
+struct braid_import {
+    braid_graph *graph;
+    struct captured_graph captured;
+    struct import_memory memory;
+    struct import_uses uses;
+    struct import_orders orders;
+    braid_kernel *kernels;    // by captured function
+    struct import_rows *rows; // by captured node
+    braid_import_info info;
+};
+
+// Makes the graph of all else. Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT, BRAID_UNSUPPORTED
+// (names a node that Braid cannot do).
+braid_status braid_import_build(struct gpu_backend *gpu, braid_import *import);
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers that addresses in a captured graph point into.
+#include "import/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/host_memory.h"
+
+static braid_status no_memory(void)
+{
+    return braid_error_no_memory("the buffers of a captured graph");
+}
+
+static bool contains(const struct import_buffer *buffer, uint64_t address)
+{
+    return address >= buffer->begin && address - buffer->begin < buffer->bytes;
+}
+
+// ---- buffers that the program gives ----
+
+static int compare_begins(const void *left, const void *right)
+{
+    const struct import_buffer *a = left, *b = right;
+    return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+static braid_status add_given(struct import_memory *memory)
+{
+    for (size_t i = 0; i < memory->options->num_buffers; i++) {
+        const braid_import_buffer *given = &memory->options->buffers[i];
+        const struct import_buffer buffer = { .kind = BUFFER_GIVEN,
+                                              .begin = (uintptr_t)given->address,
+                                              .bytes = given->bytes,
+                                              .name = given->name,
+                                              .is_watched = given->is_watched };
+        if (!given->address || !given->bytes || given->bytes > UINTPTR_MAX - buffer.begin)
+            return braid_error_invalid("braid_import_create: buffer %zu has %s", i,
+                                       given->address ? "no bytes, or too many" : "no address");
+        if (!braid_array_put(&memory->buffers, &buffer, sizeof(buffer)))
+            return no_memory();
+    }
+    struct import_buffer *all = memory->buffers.items;
+    memory->num_given = (uint32_t)memory->buffers.num;
+    if (memory->num_given)
+        qsort(all, memory->num_given, sizeof(*all), compare_begins);
+    for (uint32_t i = 1; i < memory->num_given; i++) {
+        if (contains(&all[i - 1], all[i].begin))
+            return braid_error_invalid("braid_import_create: two buffers overlap at %p",
+                                       (void *)all[i].begin);
+    }
+    return BRAID_OK;
+}
+
+// ---- allocations of the graph ----
+
+// All nodes that edges lead to from one, as bits. Edges lead to higher numbers; sorted by `from`.
+static void mark_behind(const struct captured_graph *captured, uint32_t from, uint64_t *bits)
+{
+    const struct import_edge *edges = captured->edges.items;
+    bits[from / 64] |= UINT64_C(1) << from % 64;
+    for (size_t i = 0; i < captured->edges.num; i++) {
+        if (bits[edges[i].from / 64] >> edges[i].from % 64 & 1)
+            bits[edges[i].to / 64] |= UINT64_C(1) << edges[i].to % 64;
+    }
+    bits[from / 64] &= ~(UINT64_C(1) << from % 64);
+}
+
+static bool has(const uint64_t *bits, uint32_t node)
+{
+    return bits[node / 64] >> node % 64 & 1;
+}
+
+bool braid_import_memory_lives(const struct import_buffer *allocation, uint32_t node)
+{
+    return has(allocation->born, node) && !has(allocation->dead, node);
+}
+
+static braid_status find_free(const struct import_memory *memory, struct import_buffer *buffer)
+{
+    const struct captured_node *nodes = captured_nodes(memory->captured);
+    for (uint32_t i = 0; i < memory->captured->nodes.num; i++) {
+        if (nodes[i].type == GPU_NODE_FREE && nodes[i].memory.address == buffer->begin &&
+            has(buffer->born, i)) {
+            mark_behind(memory->captured, i, buffer->dead);
+            return BRAID_OK;
+        }
+    }
+    return braid_error(BRAID_UNSUPPORTED,
+                       "node %s of the captured graph, an allocation, is not freed in the graph, "
+                       "so that its memory outlives a frame",
+                       nodes[buffer->node].place);
+}
+
+static braid_status add_allocation(struct import_memory *memory, uint32_t node)
+{
+    const struct captured_node *of = &captured_nodes(memory->captured)[node];
+    const size_t words = memory->captured->nodes.num / 64 + 1;
+    struct import_buffer buffer = { .kind = BUFFER_ALLOCATION,
+                                    .begin = (uintptr_t)of->memory.address,
+                                    .bytes = of->memory.bytes,
+                                    .node = node };
+    buffer.born = braid_store_take(&memory->store, words, sizeof(uint64_t));
+    buffer.dead = braid_store_take(&memory->store, words, sizeof(uint64_t));
+    if (memory->store.failed)
+        return no_memory();
+    mark_behind(memory->captured, node, buffer.born);
+    braid_status status = find_free(memory, &buffer);
+    if (!status && !braid_array_put(&memory->buffers, &buffer, sizeof(buffer)))
+        status = no_memory();
+    memory->num_allocations += !status;
+    return status;
+}
+
+braid_status braid_import_memory_create(const struct gpu_backend *gpu,
+                                        const struct captured_graph *captured,
+                                        const braid_import_options *options,
+                                        struct import_memory *out_memory)
+{
+    struct import_memory memory = { .gpu = gpu, .captured = captured, .options = options };
+    braid_status status = add_given(&memory);
+    for (uint32_t i = 0; i < captured->nodes.num && !status; i++) {
+        if (captured_nodes(captured)[i].type == GPU_NODE_ALLOCATION)
+            status = add_allocation(&memory, i);
+    }
+    if (status)
+        braid_import_memory_finish(&memory);
+    else
+        *out_memory = memory;
+    return status;
+}
+
+void braid_import_memory_finish(struct import_memory *memory)
+{
+    braid_array_finish(&memory->buffers);
+    braid_store_finish(&memory->store);
+}
+
+// ---- addresses ----
+
+static enum import_place find_allocation(const struct import_memory *memory, uint32_t node,
+                                         uint64_t address, uint32_t *out_buffer)
+{
+    const struct import_buffer *buffers = import_buffers(memory);
+    enum import_place place = PLACE_UNKNOWN;
+    for (uint32_t i = memory->num_given; i < memory->num_given + memory->num_allocations; i++) {
+        if (!contains(&buffers[i], address))
+            continue;
+        place = PLACE_DEAD;
+        *out_buffer = i;
+        if (braid_import_memory_lives(&buffers[i], node))
+            return PLACE_BUFFER;
+    }
+    return place;
+}
+
+static enum import_place find_known(const struct import_memory *memory, uint64_t address,
+                                    enum import_buffer_kind kind, uint32_t *out_buffer)
+{
+    const struct import_buffer *buffers = import_buffers(memory);
+    for (uint32_t i = 0; i < memory->buffers.num; i++) {
+        if (buffers[i].kind != kind || !contains(&buffers[i], address))
+            continue;
+        *out_buffer = i;
+        return PLACE_BUFFER;
+    }
+    return PLACE_UNKNOWN;
+}
+
+// Pinned and managed memory, and memory of another device.
+static bool is_watched(const struct gpu_backend *gpu, void *address)
+{
+    int type = 0, ordinal = -1, managed = 0;
+    if (gpu->api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, address) ||
+        gpu->api->pointer_attribute(&ordinal, GPU_POINTER_DEVICE, address) ||
+        gpu->api->pointer_attribute(&managed, GPU_POINTER_MANAGED, address))
+        return true;
+    return type != GPU_MEMORY_DEVICE || managed || ordinal != gpu->device;
+}
+
+// The page of the address is mapped in this process. Devices that share the process's page tables
+// reach such memory.
+static bool is_mapped(uint64_t address)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+    unsigned char state;
+    void *begin = (void *)(uintptr_t)(address & ~((uint64_t)page - 1)); // NOLINT
+    return mincore(begin, 1, &state) == 0 || errno != ENOMEM;
+}
+
+static braid_status ask_driver(struct import_memory *memory, uint64_t address,
+                               enum import_place *out_place, uint32_t *out_buffer)
+{
+    void *begin = NULL;
+    size_t bytes = 0;
+    void *at = (void *)(uintptr_t)address; // NOLINT
+    if (memory->gpu->api->address_range(&begin, &bytes, at)) {
+        *out_place = is_mapped(address) ? PLACE_UNKNOWN : PLACE_NOWHERE;
+        return BRAID_OK;
+    }
+    const struct import_buffer buffer = {
+        .kind = BUFFER_DRIVER,
+        .begin = (uintptr_t)begin,
+        .bytes = bytes,
+        .is_watched = !memory->options->is_unwatched && is_watched(memory->gpu, at),
+    };
+    *out_buffer = (uint32_t)memory->buffers.num;
+    *out_place = contains(&buffer, address) ? PLACE_BUFFER : PLACE_UNKNOWN;
+    return braid_array_put(&memory->buffers, &buffer, sizeof(buffer)) ? BRAID_OK : no_memory();
+}
+
+braid_status braid_import_memory_find_whole(struct import_memory *memory, uint64_t address,
+                                            enum import_place *out_place, uint32_t *out_buffer)
+{
+    *out_place = find_known(memory, address, BUFFER_DRIVER, out_buffer);
+    return *out_place == PLACE_UNKNOWN ? ask_driver(memory, address, out_place, out_buffer)
+                                       : BRAID_OK;
+}
+
+braid_status braid_import_memory_find(struct import_memory *memory, uint32_t node, uint64_t address,
+                                      enum import_place *out_place, uint32_t *out_buffer)
+{
+    *out_place = find_allocation(memory, node, address, out_buffer);
+    if (*out_place == PLACE_UNKNOWN)
+        *out_place = find_known(memory, address, BUFFER_GIVEN, out_buffer);
+    return *out_place == PLACE_UNKNOWN
+               ? braid_import_memory_find_whole(memory, address, out_place, out_buffer)
+               : BRAID_OK;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers that addresses in a captured graph point into.
+#ifndef BRAID_IMPORT_MEMORY_H
+#define BRAID_IMPORT_MEMORY_H
+
+#include <braid/import.h>
+
+#include "import/captured.h"
+
+enum import_buffer_kind {
+    BUFFER_GIVEN,      // by the program
+    BUFFER_DRIVER,     // an allocation that the driver knows
+    BUFFER_ALLOCATION, // a node of the graph allocates it
+};
+
+struct import_buffer {
+    enum import_buffer_kind kind;
+    uintptr_t begin;
+    uint64_t bytes;
+    const char *name; // NULL: it has none
+    bool is_watched;  // somebody may look at it during a frame
+    uint32_t node;    // of an allocation
+    // Of an allocation, rows of bits, by node: behind the node that allocates it, and behind the
+    // one that frees it.
+    uint64_t *born, *dead;
+};
+
+struct import_memory {
+    const struct gpu_backend *gpu;
+    const struct captured_graph *captured;
+    const braid_import_options *options;
+    struct array buffers; // struct import_buffer: those given first, then allocations of the graph
+    uint32_t num_given, num_allocations;
+    struct store store;
+};
+
+static inline const struct import_buffer *import_buffers(const struct import_memory *memory)
+{
+    return memory->buffers.items;
+}
+
+// Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT (buffers that the program gives overlap),
+// BRAID_UNSUPPORTED (names an allocation that the graph does not free).
+braid_status braid_import_memory_create(const struct gpu_backend *gpu,
+                                        const struct captured_graph *captured,
+                                        const braid_import_options *options,
+                                        struct import_memory *out_memory);
+void braid_import_memory_finish(struct import_memory *memory);
+
+enum import_place {
+    PLACE_BUFFER,  // in a buffer
+    PLACE_NOWHERE, // no work can use it as an address
+    PLACE_UNKNOWN, // perhaps an address
+    PLACE_DEAD,    // in an allocation of the graph that the node does not follow, or that is freed
+};
+
+// The buffer that a node means by an address. The device is current. Errors: BRAID_NO_MEMORY.
+braid_status braid_import_memory_find(struct import_memory *memory, uint32_t node, uint64_t address,
+                                      enum import_place *out_place, uint32_t *out_buffer);
+
+// The same for an allocation that the driver knows, whatever parts of it the program gives.
+braid_status braid_import_memory_find_whole(struct import_memory *memory, uint64_t address,
+                                            enum import_place *out_place, uint32_t *out_buffer);
+
+// Whether the node stands between the allocation and its free.
+bool braid_import_memory_lives(const struct import_buffer *allocation, uint32_t node);
+
+#endif

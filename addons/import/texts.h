@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the code of captured functions does, from the texts that the program gives.
+#ifndef BRAID_IMPORT_TEXTS_H
+#define BRAID_IMPORT_TEXTS_H
+
+#include <braid/import.h>
+
+#include "graph/code.h"
+#include "import/captured.h"
+
+// The joined facts of all texts that fit a function.
+struct import_code {
+    struct array addresses; // struct code_address
+    bool reads_variables, writes_variables;
+    char why[200]; // nobody knows what the function does; "": it is proven
+    uint32_t line; // of the text; 0: there is none
+};
+
+// An array of struct import_code, one for each captured function. Errors: BRAID_NO_MEMORY,
+// BRAID_IO_ERROR (a file cannot be read).
+braid_status braid_import_read_code(const struct captured_graph *captured,
+                                    const braid_import_options *options,
+                                    struct import_code **out_code);
+void braid_import_code_finish(struct import_code *code, size_t num);
+
+#endif

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each captured node does with which memory.
+#include "import/uses.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/host_memory.h"
+
+enum { WORD = 8, TENSOR_MAP_BYTES = 128, TENSOR_MAP_ALIGNMENT = 64 };
+
+struct finder {
+    struct import_memory *memory;
+    const struct captured_graph *captured;
+    const struct import_code *code;
+    struct import_uses *uses;
+    uint32_t node; // which is looked at
+};
+
+static braid_status no_memory(void)
+{
+    return braid_error_no_memory("the accesses of a captured graph");
+}
+
+static const struct captured_node *node_of(const struct finder *finder)
+{
+    return &captured_nodes(finder->captured)[finder->node];
+}
+
+// ---- results ----
+
+__attribute__((format(printf, 3, 4))) static braid_status
+distrust(const struct finder *finder, uint32_t line, const char *format, ...)
+{
+    struct import_reason reason = { .node = finder->node, .line = line };
+    va_list args;
+    if (!finder->uses->proven[finder->node])
+        return BRAID_OK;
+    finder->uses->proven[finder->node] = false;
+    va_start(args, format);
+    vsnprintf(reason.text, sizeof(reason.text), format, args);
+    va_end(args);
+    return braid_array_put(&finder->uses->reasons, &reason, sizeof(reason)) ? BRAID_OK
+                                                                            : no_memory();
+}
+
+static braid_status put_access(const struct finder *finder, uint32_t number, bool writes)
+{
+    const struct import_access access = { finder->node, number, writes };
+    return braid_array_put(&finder->uses->accesses, &access, sizeof(access)) ? BRAID_OK
+                                                                             : no_memory();
+}
+
+// The rest of an allocation is not told apart from parts that the program gives.
+static braid_status add_access(const struct finder *finder, uint32_t index, bool writes)
+{
+    const struct import_buffer *buffers = import_buffers(finder->memory), *of = &buffers[index];
+    braid_status status = put_access(finder, USE_FIRST_BUFFER + index, writes);
+    for (uint32_t i = 0; i < finder->memory->num_given && !status; i++) {
+        if (of->kind == BUFFER_DRIVER && buffers[i].begin < of->begin + of->bytes &&
+            of->begin < buffers[i].begin + buffers[i].bytes)
+            status = put_access(finder, USE_FIRST_BUFFER + i, writes);
+    }
+    if (!status && of->is_watched)
+        status = distrust(finder, 0, "it touches memory that others may look at");
+    return status;
+}
+
+static braid_status refuse_dead(const struct finder *finder, uint32_t buffer)
+{
+    const struct captured_node *nodes = captured_nodes(finder->captured);
+    return braid_error_invalid("node %s of the captured graph, a %s, uses memory of node %s, an "
+                               "allocation, which it does not follow, or which is freed before it",
+                               node_of(finder)->place, braid_captured_kind(node_of(finder)->type),
+                               nodes[import_buffers(finder->memory)[buffer].node].place);
+}
+
+// ---- kernels ----
+
+static const struct captured_param *params_of(const struct finder *finder, uint32_t *out_num)
+{
+    const struct captured_function *function =
+        captured_function_of(finder->captured, node_of(finder));
+    *out_num = function->num_params;
+    return (const struct captured_param *)finder->captured->params.items + function->first_param;
+}
+
+static const unsigned char *argument_of(const struct finder *finder, uint32_t index)
+{
+    uint32_t num;
+    const struct captured_param *params = params_of(finder, &num);
+    size_t at = node_of(finder)->kernel.first_byte;
+    for (uint32_t i = 0; i < index; i++)
+        at += (params[i].bytes + 15U) / 16 * 16;
+    return (const unsigned char *)finder->captured->bytes.items + at;
+}
+
+static uint64_t word_at(const unsigned char *argument, uint32_t offset)
+{
+    uint64_t word;
+    memcpy(&word, argument + offset, sizeof(word));
+    return word;
+}
+
+// The word becomes an address of the allocation, unless one that it overlaps does.
+static braid_status patch_word(const struct finder *finder, uint32_t argument, uint32_t offset,
+                               uint32_t buffer, uint64_t word)
+{
+    const struct import_patch *all = finder->uses->patches.items;
+    const struct import_patch patch = { finder->node, argument, offset, buffer,
+                                        word - import_buffers(finder->memory)[buffer].begin };
+    for (size_t i = finder->uses->patches.num; i-- > 0 && all[i].node == finder->node;) {
+        if (all[i].argument == argument && all[i].offset < offset + WORD &&
+            offset < all[i].offset + WORD)
+            return BRAID_OK;
+    }
+    return braid_array_put(&finder->uses->patches, &patch, sizeof(patch)) ? BRAID_OK : no_memory();
+}
+
+static bool has_patch(const struct finder *finder, uint32_t buffer)
+{
+    const struct import_patch *all = finder->uses->patches.items;
+    for (size_t i = finder->uses->patches.num; i-- > 0 && all[i].node == finder->node;) {
+        if (all[i].buffer == buffer)
+            return true;
+    }
+    return false;
+}
+
+// An address of the allocation; or its end, if the node has an address of it as well.
+static braid_status patch_for(const struct finder *finder, uint32_t buffer, bool is_end)
+{
+    uint32_t num;
+    const struct captured_param *params = params_of(finder, &num);
+    const struct import_buffer *of = &import_buffers(finder->memory)[buffer];
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num && !status; i++) {
+        const unsigned char *argument = argument_of(finder, i);
+        for (uint32_t at = 0; at + WORD <= params[i].bytes && !status; at += WORD) {
+            const uint64_t place = word_at(argument, at) - of->begin;
+            if (is_end ? place == of->bytes : place < of->bytes)
+                status = patch_word(finder, i, at, buffer, place + of->begin);
+        }
+    }
+    return status;
+}
+
+// Any word that looks like an address of an allocation is one, whether or not the code uses it.
+static braid_status patch_all(const struct finder *finder)
+{
+    const struct import_buffer *buffers = import_buffers(finder->memory);
+    const uint32_t first = finder->memory->num_given;
+    const uint32_t end = first + finder->memory->num_allocations;
+    braid_status status = BRAID_OK;
+    for (int is_end = 0; is_end < 2; is_end++) {
+        for (uint32_t i = first; i < end && !status; i++) {
+            if (braid_import_memory_lives(&buffers[i], finder->node) &&
+                (!is_end || has_patch(finder, i)))
+                status = patch_for(finder, i, is_end);
+        }
+    }
+    return status;
+}
+
+static braid_status use_word(const struct finder *finder, const struct code_address *address,
+                             uint32_t offset)
+{
+    enum import_place place;
+    uint32_t buffer = 0;
+    const uint64_t word = word_at(argument_of(finder, address->parameter), offset);
+    braid_status status =
+        braid_import_memory_find(finder->memory, finder->node, word, &place, &buffer);
+    if (status || place == PLACE_NOWHERE)
+        return status;
+    if (place == PLACE_UNKNOWN)
+        return distrust(finder, 0, "argument %u has an address in no known memory",
+                        address->parameter);
+    if (place == PLACE_DEAD)
+        return refuse_dead(finder, buffer);
+    if (import_buffers(finder->memory)[buffer].kind == BUFFER_ALLOCATION)
+        status = patch_word(finder, address->parameter, offset, buffer, word);
+    return status ? status : add_access(finder, buffer, address->writes);
+}
+
+static braid_status use_words(const struct finder *finder, const struct import_code *code)
+{
+    const struct code_address *addresses = code->addresses.items;
+    uint32_t num;
+    const struct captured_param *params = params_of(finder, &num);
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < code->addresses.num && !status; i++) {
+        const struct code_address *address = &addresses[i];
+        const uint64_t end = address->offset + (uint64_t)address->bytes;
+        for (uint64_t at = address->offset;
+             !status && at + WORD <= end && at + WORD <= params[address->parameter].bytes;
+             at += address->step)
+            status = use_word(finder, address, (uint32_t)at);
+    }
+    if (!status && (code->reads_variables || code->writes_variables))
+        status = put_access(finder, USE_VARIABLES, code->writes_variables);
+    return status;
+}
+
+// A tensor map holds an address in a form of its own.
+static bool may_have_map(const struct finder *finder)
+{
+    uint32_t num;
+    const struct captured_param *params = params_of(finder, &num);
+    for (uint32_t i = 0; i < num; i++) {
+        if (params[i].bytes == TENSOR_MAP_BYTES && params[i].offset % TENSOR_MAP_ALIGNMENT == 0)
+            return true;
+    }
+    return false;
+}
+
+// A node that is not proven may use each allocation that lives then.
+static braid_status hold_allocations(const struct finder *finder)
+{
+    const struct import_buffer *buffers = import_buffers(finder->memory);
+    const uint32_t end = finder->memory->num_given + finder->memory->num_allocations;
+    for (uint32_t i = finder->memory->num_given; i < end; i++) {
+        const struct import_access hold = { finder->node, USE_FIRST_BUFFER + i, true };
+        if (!braid_import_memory_lives(&buffers[i], finder->node))
+            continue;
+        if (node_of(finder)->type == GPU_NODE_KERNEL && may_have_map(finder))
+            return braid_error(BRAID_UNSUPPORTED,
+                               "node %s of the captured graph, a kernel, may hide an address of "
+                               "node %s, an allocation, in a tensor map",
+                               node_of(finder)->place,
+                               captured_nodes(finder->captured)[buffers[i].node].place);
+        if (!braid_array_put(&finder->uses->holds, &hold, sizeof(hold)))
+            return no_memory();
+    }
+    return BRAID_OK;
+}
+
+static int compare_patches(const void *left, const void *right)
+{
+    const struct import_patch *a = left, *b = right;
+    return a->argument != b->argument ? (a->argument > b->argument) - (a->argument < b->argument)
+                                      : (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static braid_status use_kernel(const struct finder *finder)
+{
+    const struct import_code *code = &finder->code[node_of(finder)->kernel.function];
+    const size_t first = finder->uses->patches.num;
+    braid_status status = BRAID_OK;
+    if (code->why[0])
+        status = distrust(finder, code->line, "%s", code->why);
+    else
+        status = use_words(finder, code);
+    if (!status)
+        status = patch_all(finder);
+    struct import_patch *all = finder->uses->patches.items;
+    if (!status && finder->uses->patches.num > first)
+        qsort(all + first, finder->uses->patches.num - first, sizeof(*all), compare_patches);
+    return status;
+}
+
+// ---- copies and fills ----
+
+uint64_t braid_import_side_begin(const struct cuda_copy_side *side)
+{
+    const uint64_t base =
+        side->memory_type == GPU_MEMORY_HOST ? (uintptr_t)side->host : side->device;
+    return base + side->x + (side->y + side->z * side->height) * side->pitch;
+}
+
+static braid_status use_host(const struct finder *finder, bool writes)
+{
+    if (!finder->memory->options->is_unwatched)
+        return distrust(finder, 0, "it touches memory of the host, which others may look at");
+    return put_access(finder, USE_HOST, writes);
+}
+
+// From the first byte to behind the last.
+static braid_status use_range(const struct finder *finder, uint64_t begin, uint64_t bytes,
+                              bool writes)
+{
+    enum import_place place;
+    uint32_t index = 0;
+    braid_status status =
+        braid_import_memory_find(finder->memory, finder->node, begin, &place, &index);
+    const struct import_buffer *of = &import_buffers(finder->memory)[index];
+    bool is_inside = place == PLACE_BUFFER && bytes <= of->bytes - (begin - of->begin);
+    if (!status && place == PLACE_BUFFER && of->kind == BUFFER_GIVEN && !is_inside) {
+        status = braid_import_memory_find_whole(finder->memory, begin, &place, &index);
+        of = &import_buffers(finder->memory)[index];
+        is_inside = place == PLACE_BUFFER && bytes <= of->bytes - (begin - of->begin);
+    }
+    if (status)
+        return status;
+    if (place == PLACE_DEAD)
+        return refuse_dead(finder, index);
+    if (place != PLACE_BUFFER)
+        return use_host(finder, writes);
+    if (!is_inside)
+        return distrust(finder, 0, "it ends beyond the memory in which it begins");
+    return add_access(finder, index, writes);
+}
+
+static uint64_t span(const struct cuda_copy_parameters *copy, const struct cuda_copy_side *side)
+{
+    const uint64_t rows = (copy->depth - 1) * side->height + copy->height - 1;
+    return rows * side->pitch + copy->width;
+}
+
+static braid_status use_copy(const struct finder *finder)
+{
+    const struct cuda_copy_parameters *copy = &node_of(finder)->copy;
+    const struct cuda_copy_side *sides[] = { &copy->from, &copy->to };
+    braid_status status = BRAID_OK;
+    for (int i = 0; i < 2 && !status; i++)
+        status =
+            sides[i]->memory_type == GPU_MEMORY_HOST
+                ? use_host(finder, i)
+                : use_range(finder, braid_import_side_begin(sides[i]), span(copy, sides[i]), i);
+    return status;
+}
+
+static braid_status use_fill(const struct finder *finder)
+{
+    const struct cuda_fill_parameters *fill = &node_of(finder)->fill;
+    return use_range(finder, fill->to,
+                     (fill->height - 1) * fill->pitch + fill->width * fill->value_bytes, true);
+}
+
+static bool is_side_flat(const struct cuda_copy_parameters *copy, const struct cuda_copy_side *side)
+{
+    return (copy->height == 1 || side->pitch == copy->width) &&
+           (copy->depth == 1 || (side->pitch == copy->width && side->height == copy->height));
+}
+
+bool braid_import_is_flat(const struct captured_node *node, uint64_t *out_bytes)
+{
+    const struct cuda_copy_parameters *copy = &node->copy;
+    const struct cuda_fill_parameters *fill = &node->fill;
+    if (node->type == GPU_NODE_COPY) {
+        *out_bytes = copy->width * copy->height * copy->depth;
+        return is_side_flat(copy, &copy->from) && is_side_flat(copy, &copy->to);
+    }
+    *out_bytes = fill->width * fill->value_bytes * fill->height;
+    return fill->height == 1 || fill->pitch == fill->width * fill->value_bytes;
+}
+
+// ---- the walk ----
+
+static braid_status use_node(const struct finder *finder)
+{
+    switch (node_of(finder)->type) {
+    case GPU_NODE_KERNEL:
+        return use_kernel(finder);
+    case GPU_NODE_COPY:
+        return use_copy(finder);
+    case GPU_NODE_FILL:
+        return use_fill(finder);
+    default:
+        return distrust(finder, 0, "a %s may touch any memory",
+                        braid_captured_kind(node_of(finder)->type));
+    }
+}
+
+static bool is_work(int type)
+{
+    return type != GPU_NODE_EMPTY && type != GPU_NODE_ALLOCATION && type != GPU_NODE_FREE;
+}
+
+static braid_status find_all(struct finder *finder)
+{
+    const struct captured_graph *captured = finder->captured;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < captured->nodes.num && !status; i++) {
+        finder->node = i;
+        finder->uses->proven[i] = true;
+        finder->uses->is_work[i] = is_work(captured_nodes(captured)[i].type);
+        if (!finder->uses->is_work[i])
+            continue;
+        status = use_node(finder);
+        if (!status && !finder->uses->proven[i])
+            status = hold_allocations(finder);
+    }
+    return status;
+}
+
+braid_status braid_import_find_uses(struct import_memory *memory, const struct import_code *code,
+                                    struct import_uses *out_uses)
+{
+    struct import_uses uses = { 0 };
+    struct finder finder = {
+        .memory = memory, .captured = memory->captured, .code = code, .uses = &uses
+    };
+    uses.is_work = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
+    uses.proven = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
+    braid_status status = uses.is_work && uses.proven ? find_all(&finder) : no_memory();
+    if (status)
+        braid_import_uses_finish(&uses);
+    else
+        *out_uses = uses;
+    return status;
+}
+
+void braid_import_uses_finish(struct import_uses *uses)
+{
+    braid_free(uses->is_work);
+    braid_free(uses->proven);
+    braid_array_finish(&uses->accesses);
+    braid_array_finish(&uses->holds);
+    braid_array_finish(&uses->patches);
+    braid_array_finish(&uses->reasons);
+    *uses = (struct import_uses){ 0 };
+}

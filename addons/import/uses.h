@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each captured node does with which memory, and whether that is proven.
+#ifndef BRAID_IMPORT_USES_H
+#define BRAID_IMPORT_USES_H
+
+#include "import/memory.h"
+#include "import/orders.h"
+#include "import/texts.h"
+
+// Numbers of what is no buffer, in struct import_access. A buffer has its index and
+// USE_FIRST_BUFFER.
+enum { USE_HOST, USE_VARIABLES, USE_FIRST_BUFFER };
+
+// Eight bytes of an argument that point into an allocation of the graph.
+struct import_patch {
+    uint32_t node, argument, offset, buffer;
+    uint64_t addend; // where in the allocation
+};
+
+// Why a node keeps all its captured orders.
+struct import_reason {
+    uint32_t node, line; // of the text of its kernel; 0: there is none
+    char text[200];
+};
+
+struct import_uses {
+    bool *is_work, *proven; // by node
+    struct array accesses;  // struct import_access, by node
+    struct array holds;     // the same: unproven nodes that may use an allocation of the graph
+    struct array patches;   // struct import_patch, by node, argument and offset
+    struct array reasons;   // struct import_reason, by node
+};
+
+// The device is current. Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT (names a node that uses an
+// allocation before it is made or after it is freed), BRAID_UNSUPPORTED (names a node that hides
+// addresses of an allocation).
+braid_status braid_import_find_uses(struct import_memory *memory, const struct import_code *code,
+                                    struct import_uses *out_uses);
+void braid_import_uses_finish(struct import_uses *uses);
+
+// Where a side of a copy begins.
+uint64_t braid_import_side_begin(const struct cuda_copy_side *side);
+
+// Whether the bytes of a copy or fill stand one behind another, on each side, and how many they
+// are.
+bool braid_import_is_flat(const struct captured_node *node, uint64_t *out_bytes);
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Imports: their public functions where the add-on 'import' is left out.
+#include <braid/import.h>
+
+#include "base/error.h"
+#include "base/sized.h"
+
+braid_status braid_import_create_sized(braid_device *device, void *captured,
+                                       const braid_import_options *options,
+                                       braid_import **out_import, size_t size)
+{
+    (void)device;
+    (void)captured;
+    (void)options;
+    (void)out_import;
+    (void)size;
+    return braid_error_left_out("braid_import_create", "import");
+}
+
+void braid_import_destroy(braid_import *import)
+{
+    (void)import;
+}
+
+const braid_graph *braid_import_get_graph(const braid_import *import)
+{
+    (void)import;
+    return NULL;
+}
+
+void braid_import_get_info_sized(const braid_import *import, braid_import_info *out_info,
+                                 size_t size)
+{
+    static const braid_import_info none;
+    (void)import;
+    braid_sized_give(&none, sizeof(none), out_info, size);
+}
+
+braid_status braid_import_write_text(const braid_import *import, FILE *file)
+{
+    (void)import;
+    (void)file;
+    return braid_error_left_out("braid_import_write_text", "import");
+}
+
+braid_status braid_import_write_json(const braid_import *import, FILE *file)
+{
+    (void)import;
+    (void)file;
+    return braid_error_left_out("braid_import_write_json", "import");
+}
