@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of a text do.
+// The facts of kernels in a text.
 #include "accesses/text_facts.h"
 
 #include <stdio.h>

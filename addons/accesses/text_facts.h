@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of a text do, for kernels that are in no graph.
+// The facts of kernels in a text, for kernels that are in no graph.
 #ifndef BRAID_ACCESSES_TEXT_FACTS_H
 #define BRAID_ACCESSES_TEXT_FACTS_H
 

@@ -8,7 +8,7 @@
 #include "graph/addresses.h"
 #include "import/import.h"
 
-enum { ALIGNMENT = 512 }; // of the driver's allocations
+enum { ALIGNMENT = 512 }; // the driver aligns allocations so
 
 struct builder {
     braid_import *import;
@@ -70,7 +70,7 @@ static braid_status add_resource(struct builder *builder, uint32_t number)
     return braid_graph_add_resource(graph, of->name ? of->name : name, &builder->resources[number]);
 }
 
-// What stands in an allocation before its first access is nothing that anybody may read.
+// Nobody may read an allocation before its first access.
 static braid_status add_access(struct builder *builder, uint32_t number, bool writes)
 {
     const bool is_first = !builder->resources[number].graph;
@@ -373,10 +373,10 @@ braid_status braid_import_build(struct gpu_backend *gpu, braid_import *import)
     braid_status status = braid_graph_create(&import->graph);
     if (!status && !begin(&builder))
         status = no_memory();
-    if (!status)
-        import->graph->edges_only = true;
     for (; builder.node < import->captured.nodes.num && !status; builder.node++)
         status = add_node(&builder);
+    if (!status)
+        import->graph->edges_only = true;
     braid_free(builder.nodes);
     braid_free(builder.resources);
     braid_array_finish(&builder.accesses);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An import: the graph made of a captured one, and what it rests on.
+// An import: the graph made of a captured one, and all that it rests on.
 #ifndef BRAID_IMPORT_IMPORT_H
 #define BRAID_IMPORT_IMPORT_H
 

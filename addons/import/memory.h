@@ -19,9 +19,9 @@ struct import_buffer {
     uint64_t bytes;
     const char *name; // NULL: it has none
     bool is_watched;  // somebody may look at it during a frame
-    uint32_t node;    // of an allocation
-    // Of an allocation, rows of bits, by node: behind the node that allocates it, and behind the
-    // one that frees it.
+    // An allocation has its node. It has rows of bits, by node: which nodes stand behind that one,
+    // and which behind the one that frees it.
+    uint32_t node;
     uint64_t *born, *dead;
 };
 
@@ -58,7 +58,7 @@ enum import_place {
 braid_status braid_import_memory_find(struct import_memory *memory, uint32_t node, uint64_t address,
                                       enum import_place *out_place, uint32_t *out_buffer);
 
-// The same for an allocation that the driver knows, whatever parts of it the program gives.
+// The same for an allocation that the driver knows, also where the program gives a part of it.
 braid_status braid_import_memory_find_whole(struct import_memory *memory, uint64_t address,
                                             enum import_place *out_place, uint32_t *out_buffer);
 

@@ -8,7 +8,7 @@
 
 struct finder {
     const struct import_order *order;
-    size_t words;       // of a row
+    size_t words;       // a row has so many
     uint64_t *captured; // by node: all nodes that come before it by captured edges
     uint64_t *kept;     // by node: the same by edges that stay
     uint64_t *unproven; // a row: such nodes with lower numbers

@@ -26,7 +26,7 @@ struct import_order {
     const bool *proven;              // by node
     const struct import_edge *edges; // captured, in any order
     size_t num_edges;
-    const struct import_access *accesses; // of proven nodes, by node
+    const struct import_access *accesses; // by node; those of unproven nodes may lack
     size_t num_accesses;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof that an imported graph keeps all captured orders that it must: from each node a walk
-// along the captured edges, and one along the new ones.
+// The proof that an imported graph keeps all captured orders that it must. From each node, one walk
+// follows the captured edges, and one the new ones.
 #include "import/proof.h"
 
 #include "base/host_memory.h"

@@ -12,8 +12,8 @@ struct import_fault {
 };
 
 // Whether edges keep each captured order of two nodes, unless both are proven and share no buffer
-// that one of them writes, and whether they order no two nodes that the capture left unordered. The
-// edges lead to higher numbers. False with *out_fault: they do not. *out_failed: memory ran out.
+// that one of them writes. They may order no two nodes that the capture left unordered, and lead to
+// higher numbers. False with *out_fault: they do not. *out_failed: memory ran out.
 bool braid_import_prove(const struct import_order *order, const struct import_edge *edges,
                         size_t num_edges, struct import_fault *out_fault, bool *out_failed);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an import found, as text and as JSON.
+// Findings of an import, as text and as JSON.
 #include <inttypes.h>
 
 #include "base/error.h"
@@ -22,16 +22,6 @@ static const char *place_of(const braid_import *import, uint32_t node)
 static const char *plural(uint32_t num)
 {
     return num == 1 ? "" : "s";
-}
-
-static braid_status finish(FILE *file, const char *function)
-{
-    return ferror(file) ? braid_error(BRAID_IO_ERROR, "%s: cannot write", function) : BRAID_OK;
-}
-
-static braid_status check(const braid_import *import, const FILE *file, const char *function)
-{
-    return import && file ? BRAID_OK : braid_error_null(function, import ? "file" : "import");
 }
 
 // ---- text ----
@@ -85,15 +75,11 @@ static void write_races(const braid_import *import, FILE *file)
     }
 }
 
-braid_status braid_import_write_text(const braid_import *import, FILE *file)
+static void write_text(const braid_import *import, FILE *file)
 {
-    braid_status status = check(import, file, "braid_import_write_text");
-    if (status)
-        return status;
     write_numbers(&import->info, file);
     write_reasons(import, file);
     write_races(import, file);
-    return finish(file, "braid_import_write_text");
 }
 
 // ---- JSON ----
@@ -118,11 +104,8 @@ static void write_members(const braid_import_info *info, FILE *file)
             info->num_captured, info->num_kept, info->longest_captured, info->longest_kept);
 }
 
-braid_status braid_import_write_json(const braid_import *import, FILE *file)
+static void write_json(const braid_import *import, FILE *file)
 {
-    braid_status status = check(import, file, "braid_import_write_json");
-    if (status)
-        return status;
     const struct import_reason *reasons = import->uses.reasons.items;
     const struct import_edge *races = import->orders.races.items;
     fprintf(file, "{\n");
@@ -144,5 +127,18 @@ braid_status braid_import_write_json(const braid_import *import, FILE *file)
         fprintf(file, "}]");
     }
     fprintf(file, "]\n}\n");
-    return finish(file, "braid_import_write_json");
+}
+
+braid_status braid_import_write(const braid_import *import, braid_import_report form, FILE *file)
+{
+    if (!import || !file)
+        return braid_error_null("braid_import_write", import ? "file" : "import");
+    if (form != BRAID_IMPORT_TEXT && form != BRAID_IMPORT_JSON)
+        return braid_error_invalid("braid_import_write: form %d is unknown", (int)form);
+    if (form == BRAID_IMPORT_JSON)
+        write_json(import, file);
+    else
+        write_text(import, file);
+    return ferror(file) ? braid_error(BRAID_IO_ERROR, "braid_import_write: cannot write")
+                        : BRAID_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the code of captured functions does. A function may have several texts: its accesses are
+// The facts of captured functions. A function may have several texts: its accesses are
 // those of all that have an entry of its name, with parameters of the same sizes.
 #include "import/texts.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the code of captured functions does, from the texts that the program gives.
+// The facts of captured functions, from the texts that the program gives.
 #ifndef BRAID_IMPORT_TEXTS_H
 #define BRAID_IMPORT_TEXTS_H
 
@@ -13,7 +13,7 @@ struct import_code {
     struct array addresses; // struct code_address
     bool reads_variables, writes_variables;
     char why[200]; // nobody knows what the function does; "": it is proven
-    uint32_t line; // of the text; 0: there is none
+    uint32_t line; // where in the text; 0: nowhere
 };
 
 // An array of struct import_code, one for each captured function. Errors: BRAID_NO_MEMORY,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each captured node does with which memory.
+// The accesses of each captured node.
 #include "import/uses.h"
 
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static braid_status refuse_dead(const struct finder *finder, uint32_t buffer)
 {
     const struct captured_node *nodes = captured_nodes(finder->captured);
     return braid_error_invalid("node %s of the captured graph, a %s, uses memory of node %s, an "
-                               "allocation, which it does not follow, or which is freed before it",
+                               "allocation, before it exists or after it is freed",
                                node_of(finder)->place, braid_captured_kind(node_of(finder)->type),
                                nodes[import_buffers(finder->memory)[buffer].node].place);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each captured node does with which memory, and whether that is proven.
+// The accesses of each captured node, and whether they are proven.
 #ifndef BRAID_IMPORT_USES_H
 #define BRAID_IMPORT_USES_H
 
@@ -7,7 +7,7 @@
 #include "import/orders.h"
 #include "import/texts.h"
 
-// Numbers of what is no buffer, in struct import_access. A buffer has its index and
+// Numbers in struct import_access of things that are no buffers. A buffer has its index and
 // USE_FIRST_BUFFER.
 enum { USE_HOST, USE_VARIABLES, USE_FIRST_BUFFER };
 
@@ -19,7 +19,7 @@ struct import_patch {
 
 // Why a node keeps all its captured orders.
 struct import_reason {
-    uint32_t node, line; // of the text of its kernel; 0: there is none
+    uint32_t node, line; // the text of its kernel has the line; 0: none does
     char text[200];
 };
 
@@ -32,8 +32,7 @@ struct import_uses {
 };
 
 // The device is current. Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT (names a node that uses an
-// allocation before it is made or after it is freed), BRAID_UNSUPPORTED (names a node that hides
-// addresses of an allocation).
+// allocation too early or too late), BRAID_UNSUPPORTED (names a node that hides an address in one).
 braid_status braid_import_find_uses(struct import_memory *memory, const struct import_code *code,
                                     struct import_uses *out_uses);
 void braid_import_uses_finish(struct import_uses *uses);

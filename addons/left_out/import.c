@@ -36,16 +36,10 @@ void braid_import_get_info_sized(const braid_import *import, braid_import_info *
     braid_sized_give(&none, sizeof(none), out_info, size);
 }
 
-braid_status braid_import_write_text(const braid_import *import, FILE *file)
+braid_status braid_import_write(const braid_import *import, braid_import_report form, FILE *file)
 {
     (void)import;
+    (void)form;
     (void)file;
-    return braid_error_left_out("braid_import_write_text", "import");
-}
-
-braid_status braid_import_write_json(const braid_import *import, FILE *file)
-{
-    (void)import;
-    (void)file;
-    return braid_error_left_out("braid_import_write_json", "import");
+    return braid_error_left_out("braid_import_write", "import");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that a program captured with CUDA, in place of declared ones (docs/book/import.md).
+// Graphs that a program captured with CUDA (docs/book/import.md).
 #ifndef BRAID_IMPORT_H
 #define BRAID_IMPORT_H
 
@@ -16,73 +16,75 @@
 extern "C" {
 #endif
 
-// A CUDA graph, read into a graph of Braid. It owns that graph and its kernels. Thread-safety: one
+// A CUDA graph as a graph of Braid, which the import owns with its kernels. Thread-safety: one
 // thread at a time.
 typedef struct braid_import braid_import;
 
-// Memory of the program that counts as a buffer of its own: a part of an allocation, for example of
-// a framework that hands out parts of one block. Parts do not overlap.
+// A part of an allocation that counts as a buffer of its own, where a framework hands out parts of
+// one block. Parts do not overlap.
 typedef struct braid_import_buffer {
-    const char *name; // NULL: "memory N", by the order of use
+    const char *name; // NULL: "memory N"
     const void *address;
     uint64_t bytes;
     bool is_watched; // the host, another device or process may look at it during a frame
 } braid_import_buffer;
 
-// Gives the texts of a kernel: PTX that has `entry`, number `index` of them, or NULL where there
-// are no more. It lives until the import returns.
+// Returns PTX that has `entry`, number `index` of such texts, or NULL behind the last. It lives
+// until the import returns.
 typedef const char *braid_import_find_text(const char *entry, size_t index, void *user);
 
-// Zero everywhere is valid: no kernel has a text then, and all captured orders stay.
 typedef struct braid_import_options {
-    const char *const *texts; // PTX, each NUL-terminated; read during the call
+    const char *const *texts; // PTX, NUL-terminated, read during the call
     size_t num_texts;
-    const char *const *files; // files of PTX
+    const char *const *files; // paths to PTX
     size_t num_files;
-    braid_import_find_text *find_text; // also asked; NULL: nobody is
-    void *user;                        // the function's
+    braid_import_find_text *find_text; // also asked, with `user`; NULL: nobody is
+    void *user;
     const braid_import_buffer *buffers;
     size_t num_buffers;
-    // True: nobody looks at pinned, managed or peer memory before the end of a frame. Otherwise
-    // nodes that touch it keep all their captured orders.
+    // Nobody looks at pinned, managed or peer memory before a frame has ended. If false, nodes that
+    // touch it keep all their captured orders.
     bool is_unwatched;
 } braid_import_options;
 
-// Reads a CUgraph, which stays as it is and may be destroyed afterwards. Its modules, events and
-// the data of host calls live as long as the execs of the import's graph. Kernels keep the captured
-// order of two nodes, unless the code of both proves that they share no memory that one writes.
-// Errors: BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR, BRAID_IO_ERROR (a file),
-// BRAID_UNSUPPORTED (no CUDA device; a driver before CUDA 12.4; names a node that Braid cannot do).
+// Reads a CUgraph, which stays as it is. You may destroy it afterwards. Its modules, and the data
+// of its host calls, live as long as each exec of the import's graph. Two nodes keep their captured
+// order unless the code of both proves that they share no memory which one of them writes.
+// Errors: BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR, BRAID_IO_ERROR (a file);
+// BRAID_UNSUPPORTED: it is no CUDA device, the driver is older than CUDA 12.4, or the message names
+// a node that Braid cannot do.
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_create(braid_device *device, void *captured,
                                                                const braid_import_options *options,
                                                                braid_import **out_import);
 
-// Frees the import with its graph, once no exec of that is left.
+// Frees the import and its graph. No exec of the graph is left.
 BRAID_API void braid_import_destroy(braid_import *import);
 
-// The graph to plan and play. You cannot add to it.
+// The graph to plan and play. It takes no further nodes and no outputs, and runs on one device.
 BRAID_API const braid_graph *braid_import_get_graph(const braid_import *import);
 
-// What an import found. An order is a pair of nodes with work, one of which must end before the
-// other starts.
+// An order is a pair of nodes with work, the first of which ends before the second starts.
 typedef struct braid_import_info {
-    uint32_t num_nodes; // of the captured graph and its child graphs
+    uint32_t num_nodes; // captured, also in child graphs
     uint32_t num_kernels, num_copies, num_fills, num_host_calls, num_allocations;
     uint32_t num_unproven;  // nodes that keep all their captured orders
-    uint32_t num_races;     // pairs that no captured order holds apart, and that share memory which
-                            // one writes; they get no order
-    uint32_t num_rewritten; // words of arguments that point into memory of the graph's allocations
+    uint32_t num_races;     // pairs that share memory which one writes, and that no captured order
+                            // keeps apart. They get no order
+    uint32_t num_rewritten; // words of arguments that point into allocations of the graph
     uint32_t longest_captured, longest_kept; // nodes with work on a longest path
     uint64_t num_captured, num_kept;         // orders
 } braid_import_info;
 BRAID_INLINE void braid_import_get_info(const braid_import *import, braid_import_info *out_info);
 
-// Writes what an import found, as text or JSON: the numbers, each kernel that is not proven with
-// its reason, and possible races. Errors: BRAID_IO_ERROR.
-BRAID_API BRAID_MUST_CHECK braid_status braid_import_write_text(const braid_import *import,
-                                                                FILE *file);
-BRAID_API BRAID_MUST_CHECK braid_status braid_import_write_json(const braid_import *import,
-                                                                FILE *file);
+typedef enum braid_import_report {
+    BRAID_IMPORT_TEXT = 0,
+    BRAID_IMPORT_JSON = 1,
+} braid_import_report;
+
+// Writes the info, each node that is not proven with its reason, and possible races.
+// Errors: BRAID_IO_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_import_write(const braid_import *import,
+                                                           braid_import_report form, FILE *file);
 
 // With sizes: docs/stability.md.
 BRAID_API BRAID_MUST_CHECK braid_status

@@ -32,9 +32,8 @@ bool braid_graph_reserve_addresses(braid_graph *graph, const braid_node_options 
 // goes to the list for frames, or to the list of known ones. There is room.
 void braid_graph_append_address(braid_graph *graph, uint32_t operand, braid_resource resource);
 
-// Makes 8 bytes of an argument of the node that was added last, a kernel's, an address in a
-// transient buffer, to which the node has an access. Addresses come by their place. Errors:
-// BRAID_NO_MEMORY.
+// Makes 8 bytes of an argument an address in a transient buffer. The node, a kernel's, was added
+// last, and has an access to the buffer. Addresses come by their place. Errors: BRAID_NO_MEMORY.
 braid_status braid_graph_add_address(braid_graph *graph, uint32_t argument, uint32_t offset,
                                      braid_resource buffer, uint64_t addend);
 

@@ -64,7 +64,7 @@ struct code_remarks {
     struct array texts; // char
 };
 
-// A text, and what a kernel of it does.
+// A text with kernels.
 struct code_text;
 
 // The kernel uses 8 bytes of a parameter as an address, at an offset, or at each multiple of `step`
@@ -78,7 +78,7 @@ struct code_facts {
     bool has_entry;                         // or perhaps, in a text that nobody can read
     struct array parameters;                // uint32_t: their bytes
     struct array addresses;                 // struct code_address, by parameter
-    bool reads_variables, writes_variables; // of its module
+    bool reads_variables, writes_variables; // its module has them
     char why[160];                          // nobody knows what it does; "": it is proven
     uint32_t line;                          // that is why
 };

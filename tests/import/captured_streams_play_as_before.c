@@ -87,15 +87,13 @@ static void copy_memory(unsigned char *to)
 // Each kernel has a name of its own.
 static void make_kernel(struct random *random, struct trial *trial, int index)
 {
-    static char text[TEXT_BYTES];
-    char name[8];
-    random_kernel_write(random, 1, text, sizeof(text));
+    char *text = trial->texts[index], name[] = "k0";
+    random_kernel_write(random, 1, text, TEXT_BYTES - 1);
     char *entry = strstr(text, ".entry k(");
     assert_non_null(entry);
-    *entry = '\0';
-    snprintf(name, sizeof(name), "k%d", index);
-    snprintf(trial->texts[index], TEXT_BYTES, "%s.entry %s(%s", text, name,
-             entry + strlen(".entry k("));
+    entry += strlen(".entry k");
+    memmove(entry + 1, entry, strlen(entry) + 1);
+    *entry = name[1] = (char)('0' + index);
     must(cuModuleLoadData(&trial->modules[index], trial->texts[index]));
     must(cuModuleGetFunction(&trial->functions[index], trial->modules[index], name));
     if (!random_chance(random, 10))

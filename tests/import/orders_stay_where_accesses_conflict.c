@@ -45,7 +45,7 @@ static void make_capture(struct capture *capture, struct random *random)
                                             .proven = capture->proven,
                                             .edges = capture->edges,
                                             .accesses = capture->accesses };
-    const uint32_t unproven = random_below(random, 3) * 5; // of 100
+    const uint32_t unproven = random_below(random, 3) * 5; // in a hundred
     make_edges(capture, random, 1 + random_below(random, 4));
     for (uint32_t node = 0; node < capture->order.num_nodes; node++) {
         capture->is_work[node] = random_below(random, 10) > 0;
