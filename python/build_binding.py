@@ -27,6 +27,7 @@ extern "Python" void braid_python_deadline(uint64_t frame, const braid_running_n
 extern "Python" void braid_python_trial(const braid_tune_trial *trial, void *user);
 extern "Python" void braid_python_finding(const braid_audit_finding *finding, void *user);
 void braid_python_fill_8(const braid_blocks *blocks, void *const *args);
+extern "Python" const char *braid_python_find_text(const char *entry, size_t index, void *user);
 extern "Python" void braid_python_progress(uint64_t used_ns, uint64_t total_ns, void *user);
 extern "Python" void braid_python_log(braid_status status, const char *message, void *user);
 """

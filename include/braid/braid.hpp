@@ -16,6 +16,7 @@
 #include <braid/cpp/device.hpp>
 #include <braid/cpp/exec.hpp>
 #include <braid/cpp/graph.hpp>
+#include <braid/cpp/import.hpp>
 #include <braid/cpp/kernel.hpp>
 #include <braid/cpp/ranks.hpp>
 #include <braid/cpp/result.hpp>
@@ -32,6 +33,7 @@ using graph = basic_graph<throwing>;
 using schedule = basic_schedule<throwing>;
 using exec = basic_exec<throwing>;
 using ranks = basic_ranks<throwing>;
+using imported = basic_imported<throwing>;
 template <class T> using memory = basic_memory<T>;
 
 namespace checked
@@ -43,6 +45,7 @@ using graph = basic_graph<returning>;
 using schedule = basic_schedule<returning>;
 using exec = basic_exec<returning>;
 using ranks = basic_ranks<returning>;
+using imported = basic_imported<returning>;
 } // namespace checked
 
 } // namespace braid

@@ -19,7 +19,7 @@ from braid._errors import check, refuse
 from braid._forms import Form
 from braid._handles import CopyUse, Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
 from braid._kernel import Kernel
-from braid._lifetime import Owner, run_deferred
+from braid._lifetime import Hold, Owner, run_deferred
 from braid._memory import (Pointer, PointerTo, Span, as_list, check_same_elements, copied_part, copied_type, describe,
                            name_elements, name_fields, whole_array)
 from braid._notebook import MOST_DRAWN, dag_svg, edges_of
@@ -42,8 +42,19 @@ class Graph(Communications):
         run_deferred()
         out = ffi.new("braid_graph **")
         check(lib.braid_graph_create(out))
+        self._note(out[0], lib.braid_graph_destroy)
+
+    @classmethod
+    def _of_import(cls, pointer: Any, owner: Owner, hold: Hold) -> Graph:
+        """The graph of an import, which owns it."""
+        self = cls.__new__(cls)
+        self._note(pointer, lambda pointer: None, owner)
+        self._kept.things.append(hold)
+        return self
+
+    def _note(self, pointer: Any, destroy: Callable[[Any], Any], parent: Optional[Owner] = None) -> None:
         self._kept = Kept()
-        self._owner = Owner("graph", out[0], lib.braid_graph_destroy, kept=self._kept)
+        self._owner = Owner("graph", pointer, destroy, parent=parent, kept=self._kept)
         self._wholes: Dict[Tuple[int, int], Declared] = {}
         self._begins: List[int] = []  # buffers' begins, sorted
         self._longest: Dict[int, Declared] = {}  # the longest buffer that begins there

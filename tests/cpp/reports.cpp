@@ -126,6 +126,26 @@ static void a_frame_is_late(braid::device &device)
     expect(late.name == "held" || late.name.empty());
 }
 
+// The tests of the C interface show that it works.
+static void a_graph_is_imported(braid::device &device, void *captured)
+{
+    auto imported = braid::imported::create(device, captured, { /* no text */ });
+    auto exec = braid::exec::create(device, imported);
+    expect(imported.info().num_unproven > 0);
+    imported.write(stdout, BRAID_IMPORT_JSON);
+}
+
+static void a_device_without_captures_is_refused(braid::device &device)
+{
+    int captured = 0;
+    try {
+        a_graph_is_imported(device, &captured);
+        expect(false);
+    } catch (const braid::error &error) {
+        expect(error.status() == BRAID_UNSUPPORTED);
+    }
+}
+
 int main()
 {
     auto device = braid::device::open("cpu", 2);
@@ -134,5 +154,6 @@ int main()
     a_kernel_traps(device);
     an_access_without_a_declaration_is_found(device);
     nodes_without_an_order_are_found(device);
+    a_device_without_captures_is_refused(device);
     return 0;
 }

@@ -117,6 +117,22 @@ static void loops_refuse_null(void **state)
     refuses(braid_exec_get_iterations(all->exec, all->node, NULL), "out_num");
 }
 
+static void imports_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_import *import;
+    int graph = 0;
+    refuses(braid_import_create(NULL, &graph, NULL, &import), "device");
+    refuses(braid_import_create(all->device, NULL, NULL, &import), "captured");
+    refuses(braid_import_create(all->device, &graph, NULL, NULL), "out_import");
+    refuses(braid_import_write(NULL, BRAID_IMPORT_TEXT, stdout), "import");
+    braid_import_info info = { .num_nodes = 7 };
+    braid_import_get_info(NULL, &info);
+    assert_int_equal(info.num_nodes, 0);
+    assert_null(braid_import_get_graph(NULL));
+    braid_import_destroy(NULL);
+}
+
 static void streams_refuse_null(void **state)
 {
     struct objects *all = *state;
@@ -392,6 +408,7 @@ int main(void)
         cmocka_unit_test(devices_refuse_null),
         cmocka_unit_test(groups_refuse_null),
         cmocka_unit_test(loops_refuse_null),
+        cmocka_unit_test(imports_refuse_null),
         cmocka_unit_test(streams_refuse_null),
         cmocka_unit_test(events_refuse_null),
         cmocka_unit_test(graphs_refuse_null),

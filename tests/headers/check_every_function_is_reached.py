@@ -37,6 +37,7 @@ CLASSES = {
     "Finding": ("braid_audit_finding", {"resource": "`buffer` is its name"}),
     "FoundDevice": ("braid_found_device", {}),
     "FrameTiming": ("braid_frame_timing", {}),
+    "ImportInfo": ("braid_import_info", {}),
     "LaneTiming": ("braid_lane_timing", {}),
     "Link": ("braid_place_link", {}),
     "Placement": ("braid_placement", {}),

@@ -6,6 +6,7 @@
 #include <braid/audit.h>
 #include <braid/capture.h>
 #include <braid/cpp/graph.hpp>
+#include <braid/cpp/import.hpp>
 #include <braid/cpp/schedule.hpp>
 #include <braid/exec.h>
 #include <braid/timings.h>
@@ -41,6 +42,15 @@ template <class Errors> class basic_exec
         braid_status status = braid_exec_create(device, graph.get(), &options, &exec);
         return Errors::template from<basic_exec>(status,
                                                  [&] { return basic_exec(exec, graph.kept()); });
+    }
+    // The exec keeps the import.
+    static result<basic_exec> create(braid_device *device, const basic_imported<Errors> &imported,
+                                     const braid_exec_options &options = {})
+    {
+        braid_exec *exec = nullptr;
+        braid_status status = braid_exec_create(device, imported.graph(), &options, &exec);
+        return Errors::template from<basic_exec>(
+            status, [&] { return basic_exec(exec, { imported.kept() }); });
     }
     basic_exec(basic_exec &&) noexcept = default;
     // Destroys the previous exec, after its frames in flight.

@@ -45,7 +45,7 @@ enum {
     GPU_POINTER_MEMORY_TYPE = 2,
     GPU_POINTER_MANAGED = 8, // CUDA
     GPU_POINTER_DEVICE = 9,  // CUDA
-    GPU_COPY_DEFAULT = 4,   // HIP: the runtime finds the kinds of the addresses
+    GPU_COPY_DEFAULT = 4,    // HIP: the runtime finds the kinds of the addresses
 };
 
 // CUDA only.

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Imports in C++: graphs that a program captured with CUDA.
+#ifndef BRAID_CPP_IMPORT_HPP
+#define BRAID_CPP_IMPORT_HPP
+
+#include <braid/cpp/result.hpp>
+#include <braid/import.h>
+
+#include <cstdio>
+#include <memory>
+
+namespace braid
+{
+
+// Copies are the same import, which outlives each exec of its graph.
+template <class Errors> class basic_imported
+{
+    template <class T> using result = typename Errors::template result<T>;
+
+  public:
+    static result<basic_imported> create(braid_device *device, void *captured,
+                                         const braid_import_options &options = {})
+    {
+        braid_import *import = nullptr;
+        braid_status status = braid_import_create(device, captured, &options, &import);
+        return Errors::template from<basic_imported>(status,
+                                                     [&] { return basic_imported(import); });
+    }
+    const braid_graph *graph() const noexcept
+    {
+        return braid_import_get_graph(get());
+    }
+    braid_import_info info() const
+    {
+        braid_import_info info;
+        braid_import_get_info(get(), &info);
+        return info;
+    }
+    result<void> write(std::FILE *file, braid_import_report form = BRAID_IMPORT_TEXT) const
+    {
+        return Errors::template from<void>(braid_import_write(get(), form, file), [] {});
+    }
+    braid_import *get() const noexcept
+    {
+        return import_.get();
+    }
+
+    const std::shared_ptr<braid_import> &kept() const noexcept
+    {
+        return import_;
+    }
+
+  private:
+    explicit basic_imported(braid_import *import) : import_(import, braid_import_destroy)
+    {
+    }
+    std::shared_ptr<braid_import> import_;
+};
+
+} // namespace braid
+
+#endif

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imports: graphs that a program captured with CUDA."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+
+from braid._binding import ffi, lib
+from braid._device import Device
+from braid._errors import check, refuse
+from braid._graph import Graph
+from braid._interrupts import stray
+from braid._lifetime import Hold, Owned, Owner, run_deferred
+from braid._memory import describe
+from braid._text import capture
+
+
+@dataclasses.dataclass(frozen=True)
+class ImportInfo:
+    """What an import found; see braid_import_info."""
+
+    num_nodes: int
+    num_kernels: int
+    num_copies: int
+    num_fills: int
+    num_host_calls: int
+    num_allocations: int
+    num_unproven: int
+    num_races: int
+    num_rewritten: int
+    longest_captured: int
+    longest_kept: int
+    num_captured: int
+    num_kept: int
+
+
+class Imported(Owned):
+    """A CUDA graph that the program captured, as a graph of Braid: see braid_import_create. `captured` is the address
+    of a CUgraph. `texts` are PTX, `files` paths to PTX. `find_text(entry)` returns further texts that have an entry, as
+    strings. `buffers` are arrays that count as buffers of their own, such as the tensors of a framework that hands out
+    parts of one block. `is_unwatched`: nobody looks at pinned, managed or peer memory before a frame has ended."""
+
+    def __init__(self, device: Device, captured: int, *, texts: Sequence[str] = (),
+                 files: Sequence[Union[str, os.PathLike[str]]] = (),
+                 find_text: Optional[Callable[[str], Sequence[str]]] = None,
+                 buffers: Sequence[Any] = (), is_unwatched: bool = False):
+        run_deferred()
+        if not isinstance(device, Device):
+            raise refuse(f"an import is made for a device, and {device!r} is none")
+        options = ffi.new("braid_import_options *")
+        kept: List[Any] = []
+        _fill_lists(options, kept, texts, files, buffers)
+        options.is_unwatched = is_unwatched
+        finder = _Finder(find_text)
+        if find_text is not None:
+            handle = ffi.new_handle(finder)
+            options.find_text, options.user = lib.braid_python_find_text, handle
+        out = ffi.new("braid_import **")
+        with device._owner as on:
+            status = lib.braid_import_create(on, ffi.cast("void *", int(captured)), options, out)
+        finder.raise_failure()
+        check(status)
+        self._owner = Owner("import", out[0], lib.braid_import_destroy, parent=device._owner)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph to plan and play. It takes no further nodes, and keeps the import."""
+        return Graph._of_import(lib.braid_import_get_graph(self._owner.pointer), self._owner, Hold(self._owner))
+
+    @property
+    def info(self) -> ImportInfo:
+        found = ffi.new("braid_import_info *")
+        lib.braid_import_get_info(self._owner.pointer, found)
+        return ImportInfo(*(int(getattr(found, field.name)) for field in dataclasses.fields(ImportInfo)))
+
+    @property
+    def text(self) -> str:
+        """What the import found: each node that is not proven with its reason, and possible races."""
+        return self._write(lib.BRAID_IMPORT_TEXT)
+
+    @property
+    def report(self) -> Dict[str, Any]:
+        """The same as `text`, as numbers, strings and lists."""
+        found: Dict[str, Any] = json.loads(self._write(lib.BRAID_IMPORT_JSON))
+        return found
+
+    def _write(self, form: int) -> str:
+        with self._owner as pointer:
+            return capture(lambda file: lib.braid_import_write(pointer, form, file)).decode("utf-8", "replace")
+
+
+def _texts_of(texts: Sequence[str], kept: List[Any], what: str) -> Any:
+    if isinstance(texts, (str, bytes)):
+        raise refuse(f"{what} is a list of strings, and not one string")
+    made = [ffi.new("char[]", os.fsencode(text)) for text in texts]
+    kept.extend(made)
+    return ffi.new("const char *[]", made)
+
+
+def _fill_lists(options: Any, kept: List[Any], texts: Sequence[str],
+                files: Sequence[Union[str, os.PathLike[str]]], buffers: Sequence[Any]) -> None:
+    options.num_texts, options.num_files, options.num_buffers = len(texts), len(files), len(buffers)
+    lists = _texts_of(texts, kept, "texts"), _texts_of([os.fspath(file) for file in files], kept, "files")
+    spans = [describe(buffer) for buffer in buffers]
+    ranges = ffi.new("braid_import_buffer[]", len(spans))
+    for range_, span in zip(ranges, spans):
+        range_.address, range_.bytes = ffi.cast("void *", span.address), span.nbytes
+    options.texts, options.files = lists
+    options.buffers = ranges
+    kept.extend([*lists, ranges])
+
+
+class _Finder:
+    """Answers C, which asks for one text after another. What the program's function raises ends the import."""
+
+    def __init__(self, function: Optional[Callable[[str], Sequence[str]]]):
+        self._function = function
+        self._failure: Optional[BaseException] = None
+        self._texts: List[Any] = []
+
+    def find(self, entry: str, index: int) -> Any:
+        if self._failure is not None or self._function is None:
+            return ffi.NULL
+        try:
+            if index == 0:
+                self._texts = [ffi.new("char[]", text.encode()) for text in self._function(entry)]
+            return self._texts[index] if index < len(self._texts) else ffi.NULL
+        except BaseException as failure:  # C cannot hear of it
+            self._failure = failure
+            return ffi.NULL
+
+    def raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+def _find_text(entry: Any, index: int, user: Any) -> Any:
+    finder: _Finder = ffi.from_handle(user)
+    return finder.find(ffi.string(entry).decode("utf-8", "replace"), index)
+
+
+ffi.def_extern(name="braid_python_find_text", error=ffi.NULL, onerror=stray)(_find_text)

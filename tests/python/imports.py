@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stream of a program that was captured becomes a graph. A stand-in plays the driver, and PTX runs on it."""
+import ctypes
+
+import pytest
+
+import braid
+
+TEXT = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry step(.param .u64 from, .param .u64 to) {
+.reg .u64 %d<3>; .reg .u32 %r<3>;
+ld.param.u64 %d0, [from];
+ld.param.u64 %d1, [to];
+ld.global.u32 %r0, [%d0];
+add.u32 %r0, %r0, 1;
+st.global.u32 [%d1], %r0;
+ret;
+}
+"""
+WORDS = 4
+
+
+class Program:
+    """It knows nothing of Braid: it launches kernels on one stream."""
+
+    def __init__(self):
+        self.cuda = ctypes.CDLL("libcuda.so.1")
+        self.device = braid.Device("cuda")
+        self.context, self.module, self.function = (ctypes.c_void_p() for _ in range(3))
+        self.stream, self.memory = ctypes.c_void_p(), ctypes.c_uint64()
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), 0)
+        self.call("cuCtxSetCurrent", self.context)
+        self.call("cuModuleLoadData", ctypes.byref(self.module), TEXT.encode())
+        self.call("cuModuleGetFunction", ctypes.byref(self.function), self.module, b"step")
+        self.call("cuStreamCreate", ctypes.byref(self.stream), 1)
+        self.call("cuMemAlloc_v2", ctypes.byref(self.memory), 4 * WORDS)
+        self.call("cuMemsetD32_v2", self.memory, 5, WORDS)
+
+    def call(self, name, *args):
+        assert getattr(self.cuda, name)(*args) == 0, name
+
+    def step(self, source, to):
+        words = [ctypes.c_uint64(self.memory.value + 4 * word) for word in (source, to)]
+        args = (ctypes.c_void_p * 2)(*(ctypes.addressof(word) for word in words))
+        self.call("cuLaunchKernel", self.function, 1, 1, 1, 1, 1, 1, 0, self.stream, args, None)
+
+    def capture(self, steps):
+        graph = ctypes.c_void_p()
+        self.call("cuStreamBeginCapture_v2", self.stream, 2)
+        for source, to in steps:
+            self.step(source, to)
+        self.call("cuStreamEndCapture", self.stream, ctypes.byref(graph))
+        return graph.value
+
+    def words(self):
+        found = (ctypes.c_uint32 * WORDS)()
+        self.call("cuMemcpyDtoH_v2", found, self.memory, 4 * WORDS)
+        return list(found)
+
+
+class Array:
+    """As a framework has it that hands out parts of one block."""
+
+    def __init__(self, program, word):
+        self.__cuda_array_interface__ = {"shape": (1,), "typestr": "<u4", "data": (program.memory.value + 4 * word, False),
+                                         "version": 3}
+
+
+@pytest.fixture
+def program():
+    return Program()
+
+
+def test_a_captured_stream_is_planned_and_played(program):
+    captured = program.capture([(0, 1), (2, 3), (1, 0)])
+    parts = [Array(program, word) for word in range(WORDS)]
+    found = braid.Imported(program.device, captured, texts=[TEXT], buffers=parts)
+    program.call("cuGraphDestroy", ctypes.c_void_p(captured))
+    assert found.info.num_kernels == 3 and found.info.num_unproven == 0
+    assert found.info.longest_captured == 3 and found.info.longest_kept == 2
+    assert found.report["kept_orders"] == 1 and "longest path: 3 nodes captured, 2 kept" in found.text
+    graph = found.graph
+    play = braid.Exec(program.device, graph)
+    found.close()
+    del graph  # the exec keeps all
+    play.launch()
+    play.wait()
+    assert program.words() == [7, 6, 5, 6]
+    play.close()
+
+
+def test_a_function_gives_texts(program):
+    captured, asked = program.capture([(0, 1), (2, 3)]), []
+
+    def find(entry):
+        asked.append(entry)
+        return [TEXT, TEXT]
+
+    parts = [Array(program, word) for word in range(WORDS)]
+    assert braid.Imported(program.device, captured, find_text=find, buffers=parts).info.num_kept == 0
+    assert asked == ["step"]
+    without = braid.Imported(program.device, captured)
+    assert without.info.num_unproven == 2
+    assert without.report["unproven"][0] == {
+        "node": "0", "name": "step", "line": 0, "reason": "no text has it, with parameters of these sizes"}
+
+
+def test_failures_are_told(program):
+    captured = program.capture([(0, 1)])
+
+    def fail(entry):
+        raise KeyError(entry)
+
+    with pytest.raises(KeyError, match="step"):
+        braid.Imported(program.device, captured, find_text=fail)
+    with pytest.raises(braid.InputOutputError, match="cannot open 'missing.ptx'"):
+        braid.Imported(program.device, captured, files=["missing.ptx"])
+    with pytest.raises(braid.InvalidArgumentError, match="texts is a list of strings"):
+        braid.Imported(program.device, captured, texts=TEXT)
+    graph = braid.Imported(program.device, captured).graph
+    with pytest.raises(braid.InvalidArgumentError, match="takes no further nodes"):
+        graph.empty()
+    with pytest.raises(braid.UnsupportedError, match="an import needs one CUDA device"):
+        braid.Imported(braid.Device("cpu"), captured)
