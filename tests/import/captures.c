@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams of a few kernels, captured on the stand-in for CUDA and imported.
+#include "import/captures.h"
+
+#define COPY                                                                                       \
+    ".visible .entry copy(.param .u64 from, .param .u64 to) {\n"                                   \
+    ".reg .u64 %d<3>; .reg .u32 %r<3>;\n"                                                          \
+    "ld.param.u64 %d0, [from]; ld.param.u64 %d1, [to];\n"                                          \
+    "ld.global.u32 %r0, [%d0]; add.u32 %r0, %r0, 1; st.global.u32 [%d1], %r0;\nret;\n}\n"
+const char text[] =
+    HEAD ".global .u32 number;\n" COPY
+         // Sums the words from one address to another.
+         ".visible .entry sum(.param .u64 from, .param .u64 end, .param .u64 to) {\n"
+         ".reg .u64 %d<4>; .reg .u32 %r<3>; .reg .pred %p;\n"
+         "ld.param.u64 %d0, [from]; ld.param.u64 %d1, [end]; ld.param.u64 %d2, [to];\n"
+         "mov.u32 %r0, 0;\nnext:\nsetp.ge.u64 %p, %d0, %d1;\n@%p bra done;\n"
+         "ld.global.u32 %r1, [%d0]; add.u32 %r0, %r0, %r1; add.u64 %d0, %d0, 4;\nbra next;\n"
+         "done:\nst.global.u32 [%d2], %r0;\nret;\n}\n"
+         ".visible .entry count() {\n.reg .u32 %r;\nld.global.u32 %r, [number];\n"
+         "add.u32 %r, %r, 1;\nst.global.u32 [number], %r;\nret;\n}\n"
+         ".visible .entry follow(.param .u64 at, .param .u64 to) {\n"
+         ".reg .u64 %d<3>; .reg .u32 %r;\nld.param.u64 %d0, [at]; ld.param.u64 %d2, [to];\n"
+         "ld.global.u64 %d1, [%d0];\nld.global.u32 %r, [%d1]; st.global.u32 [%d2], %r;\nret;\n}\n";
+struct captures here;
+
+void must(CUresult result)
+{
+    if (result)
+        fail_msg("the driver returns %d", (int)result);
+}
+
+int open_captures(void **state)
+{
+    (void)state;
+    CUcontext context;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &here.device));
+    must(cuDevicePrimaryCtxRetain(&context, 0));
+    must(cuCtxSetCurrent(context));
+    must(cuModuleLoadData(&here.module, text));
+    must(cuStreamCreate(&here.stream, CU_STREAM_NON_BLOCKING));
+    must(cuStreamCreate(&here.side, CU_STREAM_NON_BLOCKING));
+    must(cuEventCreate(&here.event, CU_EVENT_DISABLE_TIMING));
+    for (int i = 0; i < 4; i++)
+        must(cuMemAlloc_v2(&here.memory[i], BYTES));
+    return 0;
+}
+
+int close_captures(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        must(cuMemFree_v2(here.memory[i]));
+    must(cuEventDestroy_v2(here.event));
+    must(cuStreamDestroy_v2(here.stream));
+    must(cuStreamDestroy_v2(here.side));
+    must(cuModuleUnload(here.module));
+    check_ok(braid_device_close(here.device));
+    must(cuDevicePrimaryCtxRelease_v2(0));
+    return 0;
+}
+
+void launch_on(CUstream on, const char *name, const uint64_t *args)
+{
+    CUfunction function;
+    void *params[MOST_ARGS];
+    for (int i = 0; i < MOST_ARGS; i++)
+        params[i] = (void *)(uintptr_t)&args[i];
+    must(cuModuleGetFunction(&function, here.module, name));
+    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, on, params, NULL));
+}
+void begin_capture(void)
+{
+    must(cuStreamBeginCapture_v2(here.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+}
+
+void wait_for(CUstream on, CUstream before)
+{
+    must(cuEventRecord(here.event, before));
+    must(cuStreamWaitEvent(on, here.event, 0));
+}
+
+static braid_status try_import(const braid_import_options *options)
+{
+    must(cuStreamEndCapture(here.stream, &here.graph));
+    const braid_status status = braid_import_create(here.device, here.graph, options, &here.import);
+    must(cuGraphDestroy(here.graph));
+    return status;
+}
+
+void import_with(const braid_import_options *options)
+{
+    check_ok(try_import(options));
+    braid_import_get_info(here.import, &here.info);
+}
+
+const char *report(braid_import_report form)
+{
+    static char written[4096];
+    FILE *file = fmemopen(written, sizeof(written), "w");
+    assert_non_null(file);
+    check_ok(braid_import_write(here.import, form, file));
+    assert_int_equal(fclose(file), 0);
+    return written;
+}
+
+void expect_report(const char *line)
+{
+    if (!strstr(report(BRAID_IMPORT_TEXT), line))
+        fail_msg("'%s' is not in: %s", line, report(BRAID_IMPORT_TEXT));
+}
+
+void expect_refusal(const braid_import_options *options, braid_status status, const char *message)
+{
+    assert_int_equal(try_import(options), status);
+    if (!strstr(braid_error_get_message(), message))
+        fail_msg("'%s' is not in: %s", message, braid_error_get_message());
+}
+
+void play(void)
+{
+    braid_exec *exec;
+    check_ok(braid_exec_create(here.device, braid_import_get_graph(here.import), NULL, &exec));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    braid_exec_destroy(exec);
+}

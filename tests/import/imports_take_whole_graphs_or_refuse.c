@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// An import takes allocations, child graphs and files, and refuses by its place what it cannot do.
+#include "import/captures.h"
+
+#include <stdlib.h>
+
+// ---- allocations of the graph ----
+
+static void an_end_of_an_allocation_moves_with_it(void **state)
+{
+    (void)state;
+    CUdeviceptr own;
+    begin_capture();
+    must(cuMemAllocAsync(&own, 64, here.stream));
+    must(cuMemsetD32Async(own, 3, 16, here.stream));
+    LAUNCH("sum", own, own + 64, here.memory[0]);
+    must(cuMemFreeAsync(own, here.stream));
+    import_with(&(braid_import_options){ TEXTS(text) });
+    assert_int_equal(here.info.num_rewritten, 2);
+    assert_int_equal(here.info.num_allocations, 1);
+    expect_report("allocations: 1, as transient buffers. 2 words of arguments");
+    play();
+    uint32_t sum;
+    must(cuMemcpyDtoH_v2(&sum, here.memory[0], sizeof(sum)));
+    assert_int_equal(sum, 48);
+    braid_import_destroy(here.import);
+}
+
+// The kernel that is not proven may use both: neither takes the other's bytes.
+static void a_kernel_without_proof_holds_allocations(void **state)
+{
+    (void)state;
+    braid_exec *exec;
+    braid_exec_info made;
+    for (int is_held = 0; is_held < 2; is_held++) {
+        CUdeviceptr own[2];
+        begin_capture();
+        must(cuMemAllocAsync(&own[0], BYTES, here.stream));
+        LAUNCH("copy", here.memory[0], own[0]);
+        must(cuMemAllocAsync(&own[1], BYTES, here.stream));
+        LAUNCH("copy", here.memory[1], own[1]);
+        if (is_held)
+            LAUNCH("follow", here.memory[2], here.memory[3]);
+        must(cuMemFreeAsync(own[0], here.stream));
+        must(cuMemFreeAsync(own[1], here.stream));
+        import_with(&(braid_import_options){ TEXTS(text) });
+        check_ok(braid_exec_create(here.device, braid_import_get_graph(here.import),
+                                   &(braid_exec_options){ .max_lanes = 1 }, &exec));
+        braid_exec_get_info(exec, &made);
+        assert_int_equal(made.transient_bytes, is_held ? 2 * BYTES : BYTES);
+        braid_exec_destroy(exec);
+        braid_import_destroy(here.import);
+    }
+}
+
+static void lost_allocations_are_refused(void **state)
+{
+    (void)state;
+    CUdeviceptr own;
+    begin_capture();
+    LAUNCH("copy", here.memory[0], here.memory[1]);
+    must(cuMemAllocAsync(&own, 64, here.stream));
+    expect_refusal(NULL, BRAID_UNSUPPORTED,
+                   "node 1 of the captured graph, an allocation, is not freed in the graph");
+    begin_capture();
+    must(cuMemAllocAsync(&own, 64, here.stream));
+    must(cuMemFreeAsync(own, here.stream));
+    LAUNCH("copy", own, here.memory[1]);
+    expect_refusal(&(braid_import_options){ TEXTS(text) }, BRAID_INVALID_ARGUMENT,
+                   "node 2 of the captured graph, a kernel, uses memory of node 0, an allocation");
+}
+
+// ---- other nodes ----
+
+static void child_graphs_are_taken_apart(void **state)
+{
+    (void)state;
+    CUgraph child, whole;
+    CUgraphNode node, first, last;
+    begin_capture();
+    LAUNCH("copy", here.memory[0], here.memory[1]);
+    LAUNCH("copy", here.memory[1], here.memory[2]);
+    must(cuStreamEndCapture(here.stream, &child));
+    must(cuGraphCreate(&whole, 0));
+    must(cuGraphAddChildGraphNode(&first, whole, NULL, 0, child));
+    must(cuGraphAddEmptyNode(&node, whole, &first, 1));
+    must(cuGraphAddChildGraphNode(&last, whole, &node, 1, child));
+    check_ok(braid_import_create(here.device, whole, &(braid_import_options){ TEXTS(text) },
+                                 &here.import));
+    braid_import_get_info(here.import, &here.info);
+    assert_int_equal(here.info.num_kernels, 4);
+    assert_int_equal(here.info.num_captured, 6);
+    assert_int_equal(here.info.longest_kept, 4);
+    play();
+    must(cuGraphDestroy(whole));
+    must(cuGraphDestroy(child));
+    braid_import_destroy(here.import);
+}
+
+static void other_kinds_are_refused_by_place(void **state)
+{
+    (void)state;
+    CUgraph whole;
+    CUgraphNode node;
+    must(cuGraphCreate(&whole, 0));
+    must(cuGraphAddEventRecordNode(&node, whole, NULL, 0, here.event));
+    assert_int_equal(braid_import_create(here.device, whole, NULL, &here.import),
+                     BRAID_UNSUPPORTED);
+    assert_string_equal(braid_error_get_message(),
+                        "node 0 of the captured graph, a record of an event, is of a kind that "
+                        "Braid does not import");
+    must(cuGraphDestroy(whole));
+}
+
+static void an_imported_graph_stays_as_it_is(void **state)
+{
+    (void)state;
+    begin_capture();
+    LAUNCH("copy", here.memory[0], here.memory[1]);
+    import_with(NULL);
+    braid_graph *made = (braid_graph *)(uintptr_t)braid_import_get_graph(here.import); // NOLINT
+    assert_int_equal(braid_graph_add_empty(made, &(braid_empty){ { 0 } }, NULL),
+                     BRAID_INVALID_ARGUMENT);
+    assert_non_null(strstr(braid_error_get_message(), "takes no further nodes"));
+    braid_import_destroy(here.import);
+}
+
+static void an_empty_graph_is_imported(void **state)
+{
+    (void)state;
+    begin_capture();
+    import_with(NULL);
+    assert_int_equal(here.info.num_nodes, 0);
+    play();
+    braid_import_destroy(here.import);
+}
+
+static void files_have_texts(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/braid-import-XXXXXX"; // NOLINT
+    const int at = mkstemp(path);
+    FILE *file = at >= 0 ? fdopen(at, "w") : NULL;
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    begin_capture();
+    LAUNCH("copy", here.memory[0], here.memory[1]);
+    import_with(&(braid_import_options){ .files = (const char *[]){ path }, .num_files = 1 });
+    assert_int_equal(here.info.num_unproven, 0);
+    braid_import_destroy(here.import);
+    assert_int_equal(remove(path), 0);
+    begin_capture();
+    LAUNCH("copy", here.memory[0], here.memory[1]);
+    expect_refusal(&(braid_import_options){ .files = (const char *[]){ path }, .num_files = 1 },
+                   BRAID_IO_ERROR, path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_end_of_an_allocation_moves_with_it),
+        cmocka_unit_test(a_kernel_without_proof_holds_allocations),
+        cmocka_unit_test(lost_allocations_are_refused),
+        cmocka_unit_test(child_graphs_are_taken_apart),
+        cmocka_unit_test(other_kinds_are_refused_by_place),
+        cmocka_unit_test(an_imported_graph_stays_as_it_is),
+        cmocka_unit_test(an_empty_graph_is_imported),
+        cmocka_unit_test(files_have_texts),
+    };
+    return cmocka_run_group_tests(tests, open_captures, close_captures);
+}
