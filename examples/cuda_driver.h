@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few CUDA driver functions that two examples call as a program of its own would, loaded by
+// The few CUDA driver functions that some examples call as a program of its own would, loaded by
 // hand so that the examples need no CUDA header to compile. int is CUresult, uint64_t is
 // CUdeviceptr.
 #ifndef EXAMPLES_CUDA_DRIVER_H
@@ -23,6 +23,19 @@ struct cuda_driver {
     int (*memory_free)(uint64_t memory);
     int (*memory_fill)(uint64_t memory, unsigned value, size_t num_values, void *stream);
     int (*memory_read)(void *to, uint64_t from, size_t bytes, void *stream);
+    int (*memory_write)(uint64_t to, const void *from, size_t bytes, void *stream);
+    int (*module_load)(void **out_module, const void *image);
+    int (*module_unload)(void *module);
+    int (*module_function)(void **out_function, void *module, const char *name);
+    int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                  void *stream, void **args, void **extra);
+    int (*capture_begin)(void *stream, int mode);
+    int (*capture_end)(void *stream, void **out_graph);
+    int (*graph_instantiate)(void **out_executable, void *graph, unsigned long long flags);
+    int (*graph_launch)(void *executable, void *stream);
+    int (*graph_destroy)(void *graph);
+    int (*executable_destroy)(void *executable);
 };
 
 static inline void check_cuda(int result, const char *call)
@@ -56,7 +69,18 @@ static inline bool start_cuda(struct cuda_driver *driver, void **out_context)
                   load(library, "cuMemAlloc_v2", &driver->memory_allocate) &&
                   load(library, "cuMemFree_v2", &driver->memory_free) &&
                   load(library, "cuMemsetD32Async", &driver->memory_fill) &&
-                  load(library, "cuMemcpyDtoHAsync_v2", &driver->memory_read);
+                  load(library, "cuMemcpyDtoHAsync_v2", &driver->memory_read) &&
+                  load(library, "cuMemcpyHtoDAsync_v2", &driver->memory_write) &&
+                  load(library, "cuModuleLoadData", &driver->module_load) &&
+                  load(library, "cuModuleUnload", &driver->module_unload) &&
+                  load(library, "cuModuleGetFunction", &driver->module_function) &&
+                  load(library, "cuLaunchKernel", &driver->launch) &&
+                  load(library, "cuStreamBeginCapture_v2", &driver->capture_begin) &&
+                  load(library, "cuStreamEndCapture", &driver->capture_end) &&
+                  load(library, "cuGraphInstantiateWithFlags", &driver->graph_instantiate) &&
+                  load(library, "cuGraphLaunch", &driver->graph_launch) &&
+                  load(library, "cuGraphDestroy", &driver->graph_destroy) &&
+                  load(library, "cuGraphExecDestroy", &driver->executable_destroy);
     if (!loaded || driver->init(0) != 0 || driver->device_get(&device, 0) != 0)
         return false;
     check_cuda(driver->context_retain(out_context, device), "retain");
