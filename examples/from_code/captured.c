@@ -4,10 +4,8 @@
 // once, and plays it. captured [PICTURE]
 #include "../cuda_driver.h"
 #include "pond.h"
-
 enum { NUM = 1 << 14, THREADS = 256, FRAMES = 20, MOST_FIELDS = 4 };
 enum field { HEIGHT, FORCE, SPEED, WHITE, HEAT, NEXT, IMAGE, NUM_FIELDS };
-
 static const struct launch {
     const char *kernel;
     size_t num;
@@ -102,7 +100,7 @@ int main(int argc, char **argv)
 {
     check_arguments(argc, argv, 1, "[PICTURE]");
     if (!start_cuda(&cuda, &context)) {
-        printf("skipped: no CUDA here (libcuda.so.1 cannot be loaded, or finds no device)\n");
+        printf("skipped: no CUDA here\n");
         return 77;
     }
     check_cuda(cuda.stream_create(&stream, 1), "stream"); // 1: non-blocking
