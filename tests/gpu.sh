@@ -22,6 +22,7 @@
 #     audit      1,000 graphs with a wrong declaration each, and 1,000 with a missing order: the audit names all;
 #                its time beside the frame's
 #     derived    examples, and kernels of Triton and Numba, with accesses from their code: audits find no other
+#     imported   captured streams of random kernels, and an example, imported: the same bytes as by the captured graph
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
 #     blackbox   240 failing frames, each in a process of its own: how many name the exact node; the cost of that
 #     beside     the benches launch, rigid, islands and loops, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
@@ -322,6 +323,24 @@ derived() {
     grep -h 'nodes derived, ' "$results"/derived-*.log | grep execs
 }
 
+# These programs are linked with the stand-in, since nothing else is there to link with.
+on_the_driver() {
+    local driver
+    driver=$(ldconfig -p | sed -n 's/.*libcuda\.so\.1 .*=> //p' | head -1)
+    LD_PRELOAD=$driver "$@"
+}
+
+imported() {
+    local tests=$build/tests/import name
+    BRAID_TEST_CAPTURES=300 step imported-random on_the_driver "$tests/import_captured_streams_play_as_before"
+    for name in imports_tell_what_they_keep imports_take_whole_graphs_or_refuse; do
+        step "imported-$name" on_the_driver "$tests/import_$name"
+    done
+    step imported-example "$build/examples/from_code/captured"
+    cat "$results/imported-example.log"
+    grep -h summary "$results/imported-random.log"
+}
+
 solver() {
     step solver timeout 200 "$build/bench/bench_gpu_solver"
     step solver-cupy timeout 100 python3 bench/gpu/solver.py
@@ -562,11 +581,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frames times sweep large rigid wide loops solver audit derived blackbox islands adapters}"; do
+for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frames times sweep large rigid wide loops solver audit derived imported blackbox islands adapters}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
