@@ -18,6 +18,7 @@ enum {
     TABLE = 6, // no kernel that is proven uses it
     ALLOCATIONS = 3,
     ALL_BYTES = BUFFERS * KERNEL_BUFFER_BYTES,
+    RESULT_BYTES = ALL_BYTES + sizeof(uint32_t), // and how often the host was called
     KERNELS = 4,
     STREAMS = 3,
     MOST_STEPS = 16,
@@ -44,7 +45,8 @@ struct trial {
     CUgraph graph;
 };
 
-static uint64_t seed_now, num_compared, num_unproven, num_removed, num_allocations, num_races;
+static uint64_t seed_now, num_compared, num_unrepeatable, num_unproven, num_removed,
+    num_allocations, num_races;
 
 static void must(CUresult result)
 {
@@ -85,11 +87,14 @@ static void copy_memory(unsigned char *to)
 
 // ---- random streams ----
 
-// Each kernel has a name of its own.
+// Each kernel has a name of its own. None compares addresses: allocations of a graph and transient
+// buffers have others.
 static void make_kernel(struct random *random, struct trial *trial, int index)
 {
     char *text = trial->texts[index], name[] = "k0";
-    random_kernel_write(random, 1, text, TEXT_BYTES - 1);
+    do
+        random_kernel_write(random, 1, text, TEXT_BYTES - 1);
+    while (strstr(text, "max.u64") || strstr(text, "min.u64"));
     char *entry = strstr(text, ".entry k(");
     assert_non_null(entry);
     entry += strlen(".entry k");
@@ -244,16 +249,13 @@ static void finish_trial(struct trial *trial)
 
 // ---- comparing ----
 
-static void play_captured(const struct trial *trial, unsigned char *out_bytes)
+static void play_captured(CUgraphExec exec, unsigned char *out_bytes)
 {
-    CUgraphExec exec;
-    must(cuGraphInstantiateWithFlags(&exec, trial->graph, 0));
     reset_memory(seed_now);
     for (int i = 0; i < FRAMES; i++)
         must(cuGraphLaunch(exec, world.streams[0]));
     must(cuStreamSynchronize(world.streams[0]));
     copy_memory(out_bytes);
-    must(cuGraphExecDestroy(exec));
 }
 
 static void play_imported(struct random *random, const braid_import *import,
@@ -274,32 +276,53 @@ static void play_imported(struct random *random, const braid_import *import,
     braid_exec_destroy(exec);
 }
 
+// A kernel may read shared memory that nothing has written: then the captured graph differs from
+// itself.
+static void compare(CUgraphExec captured, const unsigned char *expected, const unsigned char *found)
+{
+    static unsigned char again[RESULT_BYTES];
+    size_t at = 0;
+    while (at < RESULT_BYTES && expected[at] == found[at])
+        at++;
+    if (at == RESULT_BYTES)
+        return;
+    for (int i = 0; i < 5; i++) {
+        play_captured(captured, again);
+        if (memcmp(expected, again, RESULT_BYTES) != 0) {
+            num_unrepeatable++;
+            return;
+        }
+    }
+    fail_msg("seed %llu: byte %zu of buffer %zu differs", (unsigned long long)seed_now,
+             at % KERNEL_BUFFER_BYTES, at / KERNEL_BUFFER_BYTES);
+}
+
 static void try_one(struct random *random)
 {
     static struct trial trial;
-    static unsigned char expected[ALL_BYTES + 4], found[ALL_BYTES + 4];
+    static unsigned char expected[RESULT_BYTES], found[RESULT_BYTES];
+    CUgraphExec captured;
     braid_import *import;
     braid_import_info info;
     make_trial(random, &trial);
     check_ok(braid_import_create(
         world.device, trial.graph,
         &(braid_import_options){ .texts = trial.given, .num_texts = trial.num_given }, &import));
-    play_captured(&trial, expected);
+    must(cuGraphInstantiateWithFlags(&captured, trial.graph, 0));
     must(cuGraphDestroy(trial.graph));
+    play_captured(captured, expected);
     play_imported(random, import, found);
     braid_import_get_info(import, &info);
     num_unproven += info.num_unproven;
     num_removed += info.num_captured - info.num_kept;
     num_races += info.num_races;
     // Bytes after a race are any, and nobody sees the races of a node that is not proven.
-    const bool is_ordered = trial.num_streams == 1 || (!info.num_races && !info.num_unproven);
-    num_compared += is_ordered;
-    for (size_t i = 0; i < sizeof(found) && is_ordered; i++) {
-        if (expected[i] != found[i])
-            fail_msg("seed %llu: byte %zu of buffer %zu differs", (unsigned long long)seed_now,
-                     i % KERNEL_BUFFER_BYTES, i / KERNEL_BUFFER_BYTES);
+    if (trial.num_streams == 1 || (!info.num_races && !info.num_unproven)) {
+        num_compared++;
+        compare(captured, expected, found);
     }
     braid_import_destroy(import);
+    must(cuGraphExecDestroy(captured));
     finish_trial(&trial);
 }
 
@@ -345,10 +368,12 @@ static void imports_write_what_captures_do(void **state)
     }
     close_world();
     print_message("summary: %llu of %llu captures compared; %llu nodes not proven, %llu orders "
-                  "removed, %llu allocations, %llu possible races\n",
+                  "removed, %llu allocations, %llu possible races, %llu not repeatable\n",
                   (unsigned long long)num_compared, (unsigned long long)num,
                   (unsigned long long)num_unproven, (unsigned long long)num_removed,
-                  (unsigned long long)num_allocations, (unsigned long long)num_races);
+                  (unsigned long long)num_allocations, (unsigned long long)num_races,
+                  (unsigned long long)num_unrepeatable);
+    assert_true(num_unrepeatable * 20 < num);
     assert_true(num_removed > num);
 }
 
