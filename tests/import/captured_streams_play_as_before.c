@@ -45,8 +45,7 @@ struct trial {
     CUgraph graph;
 };
 
-static uint64_t seed_now, num_compared, num_unrepeatable, num_unproven, num_removed,
-    num_allocations, num_races;
+static uint64_t seed_now, num_compared, num_unproven, num_removed, num_allocations, num_races;
 
 static void must(CUresult result)
 {
@@ -249,13 +248,16 @@ static void finish_trial(struct trial *trial)
 
 // ---- comparing ----
 
-static void play_captured(CUgraphExec exec, unsigned char *out_bytes)
+static void play_captured(const struct trial *trial, unsigned char *out_bytes)
 {
+    CUgraphExec exec;
+    must(cuGraphInstantiateWithFlags(&exec, trial->graph, 0));
     reset_memory(seed_now);
     for (int i = 0; i < FRAMES; i++)
         must(cuGraphLaunch(exec, world.streams[0]));
     must(cuStreamSynchronize(world.streams[0]));
     copy_memory(out_bytes);
+    must(cuGraphExecDestroy(exec));
 }
 
 static void play_imported(struct random *random, const braid_import *import,
@@ -276,41 +278,28 @@ static void play_imported(struct random *random, const braid_import *import,
     braid_exec_destroy(exec);
 }
 
-// A kernel may read shared memory that nothing has written: then the captured graph differs from
-// itself.
-static void compare(CUgraphExec captured, const unsigned char *expected, const unsigned char *found)
+static void compare(const unsigned char *expected, const unsigned char *found)
 {
-    static unsigned char again[RESULT_BYTES];
     size_t at = 0;
     while (at < RESULT_BYTES && expected[at] == found[at])
         at++;
-    if (at == RESULT_BYTES)
-        return;
-    for (int i = 0; i < 5; i++) {
-        play_captured(captured, again);
-        if (memcmp(expected, again, RESULT_BYTES) != 0) {
-            num_unrepeatable++;
-            return;
-        }
-    }
-    fail_msg("seed %llu: byte %zu of buffer %zu differs", (unsigned long long)seed_now,
-             at % KERNEL_BUFFER_BYTES, at / KERNEL_BUFFER_BYTES);
+    if (at < RESULT_BYTES)
+        fail_msg("seed %llu: byte %zu of buffer %zu differs", (unsigned long long)seed_now,
+                 at % KERNEL_BUFFER_BYTES, at / KERNEL_BUFFER_BYTES);
 }
 
 static void try_one(struct random *random)
 {
     static struct trial trial;
     static unsigned char expected[RESULT_BYTES], found[RESULT_BYTES];
-    CUgraphExec captured;
     braid_import *import;
     braid_import_info info;
     make_trial(random, &trial);
     check_ok(braid_import_create(
         world.device, trial.graph,
         &(braid_import_options){ .texts = trial.given, .num_texts = trial.num_given }, &import));
-    must(cuGraphInstantiateWithFlags(&captured, trial.graph, 0));
+    play_captured(&trial, expected);
     must(cuGraphDestroy(trial.graph));
-    play_captured(captured, expected);
     play_imported(random, import, found);
     braid_import_get_info(import, &info);
     num_unproven += info.num_unproven;
@@ -319,10 +308,9 @@ static void try_one(struct random *random)
     // Bytes after a race are any, and nobody sees the races of a node that is not proven.
     if (trial.num_streams == 1 || (!info.num_races && !info.num_unproven)) {
         num_compared++;
-        compare(captured, expected, found);
+        compare(expected, found);
     }
     braid_import_destroy(import);
-    must(cuGraphExecDestroy(captured));
     finish_trial(&trial);
 }
 
@@ -368,12 +356,10 @@ static void imports_write_what_captures_do(void **state)
     }
     close_world();
     print_message("summary: %llu of %llu captures compared; %llu nodes not proven, %llu orders "
-                  "removed, %llu allocations, %llu possible races, %llu not repeatable\n",
+                  "removed, %llu allocations, %llu possible races\n",
                   (unsigned long long)num_compared, (unsigned long long)num,
                   (unsigned long long)num_unproven, (unsigned long long)num_removed,
-                  (unsigned long long)num_allocations, (unsigned long long)num_races,
-                  (unsigned long long)num_unrepeatable);
-    assert_true(num_unrepeatable * 20 < num);
+                  (unsigned long long)num_allocations, (unsigned long long)num_races);
     assert_true(num_removed > num);
 }
 
