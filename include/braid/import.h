@@ -73,6 +73,8 @@ typedef struct braid_import_info {
     uint32_t longest_captured, longest_kept; // nodes with work on a longest path
     uint64_t num_captured, num_kept;         // orders
 } braid_import_info;
+
+// NULL has nothing.
 BRAID_INLINE void braid_import_get_info(const braid_import *import, braid_import_info *out_info);
 
 typedef enum braid_import_report {
