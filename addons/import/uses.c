@@ -277,6 +277,19 @@ static braid_status use_host(const struct finder *finder, bool writes)
     return put_access(finder, USE_HOST, writes);
 }
 
+static bool is_inside(const struct finder *finder, uint32_t index, uint64_t begin, uint64_t bytes)
+{
+    const struct import_buffer *of = &import_buffers(finder->memory)[index];
+    return bytes <= of->bytes - (begin - of->begin);
+}
+
+// A range that leaves a part which the program gives may still end in the allocation around it.
+static bool leaves_part(const struct finder *finder, uint32_t index, uint64_t begin, uint64_t bytes)
+{
+    return import_buffers(finder->memory)[index].kind == BUFFER_GIVEN &&
+           !is_inside(finder, index, begin, bytes);
+}
+
 // From the first byte to behind the last.
 static braid_status use_range(const struct finder *finder, uint64_t begin, uint64_t bytes,
                               bool writes)
@@ -285,20 +298,15 @@ static braid_status use_range(const struct finder *finder, uint64_t begin, uint6
     uint32_t index = 0;
     braid_status status =
         braid_import_memory_find(finder->memory, finder->node, begin, &place, &index);
-    const struct import_buffer *of = &import_buffers(finder->memory)[index];
-    bool is_inside = place == PLACE_BUFFER && bytes <= of->bytes - (begin - of->begin);
-    if (!status && place == PLACE_BUFFER && of->kind == BUFFER_GIVEN && !is_inside) {
+    if (!status && place == PLACE_BUFFER && leaves_part(finder, index, begin, bytes))
         status = braid_import_memory_find_whole(finder->memory, begin, &place, &index);
-        of = &import_buffers(finder->memory)[index];
-        is_inside = place == PLACE_BUFFER && bytes <= of->bytes - (begin - of->begin);
-    }
     if (status)
         return status;
     if (place == PLACE_DEAD)
         return refuse_dead(finder, index);
     if (place != PLACE_BUFFER)
         return use_host(finder, writes);
-    if (!is_inside)
+    if (!is_inside(finder, index, begin, bytes))
         return distrust(finder, 0, "it ends beyond the memory in which it begins");
     return add_access(finder, index, writes);
 }
