@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/host_memory.h"
+#include "device/device.h"
 #include "graph/addresses.h"
 #include "import/import.h"
 
@@ -222,45 +223,48 @@ static braid_status place_in(struct builder *builder, uint64_t begin, uint64_t b
     return BRAID_OK;
 }
 
+// On the device of the exec, which need not be the import's.
 static braid_status queue_rows(braid_device *device, braid_stream *stream, void *user)
 {
-    const struct import_rows *rows = user;
-    const struct gpu_api *api = rows->gpu->api;
+    const struct captured_node *node = user;
+    if (!braid_import_has_cuda(device))
+        return braid_error(BRAID_UNSUPPORTED, "rows of a captured graph need a CUDA device, not %s",
+                           device->label);
+    const struct gpu_backend *gpu = gpu_from(device->backend);
+    const struct gpu_api *api = gpu->api;
     const gpu_stream handle = braid_stream_get_handle(stream);
-    const struct cuda_fill_parameters *fill = &rows->node->fill;
+    const struct cuda_fill_parameters *fill = &node->fill;
     void *to = (void *)(uintptr_t)fill->to; // NOLINT
-    (void)device;
-    if (rows->node->type == GPU_NODE_COPY)
-        return braid_gpu_check(rows->gpu, api->copy_rows(&rows->node->copy, handle),
-                               &api->copy_rows, "a copy of rows");
+    if (node->type == GPU_NODE_COPY)
+        return braid_gpu_check(gpu, api->copy_rows(&node->copy, handle), &api->copy_rows,
+                               "a copy of rows");
     if (fill->value_bytes == 1)
-        return braid_gpu_check(rows->gpu,
+        return braid_gpu_check(gpu,
                                api->fill_rows8(to, fill->pitch, (unsigned char)fill->value,
                                                fill->width, fill->height, handle),
                                &api->fill_rows8, "a fill of rows");
     if (fill->value_bytes == 2)
-        return braid_gpu_check(rows->gpu,
+        return braid_gpu_check(gpu,
                                api->fill_rows16(to, fill->pitch, (unsigned short)fill->value,
                                                 fill->width, fill->height, handle),
                                &api->fill_rows16, "a fill of rows");
     return braid_gpu_check(
-        rows->gpu,
-        api->fill_rows32(to, fill->pitch, fill->value, fill->width, fill->height, handle),
+        gpu, api->fill_rows32(to, fill->pitch, fill->value, fill->width, fill->height, handle),
         &api->fill_rows32, "a fill of rows");
 }
 
 static braid_status add_rows(struct builder *builder, bool is_in_allocation, braid_node *out_node)
 {
-    struct import_rows *rows = &builder->import->rows[builder->node];
     const struct gpu_api *api = builder->gpu->api;
+    struct captured_node *node =
+        (struct captured_node *)builder->import->captured.nodes.items + builder->node;
     if (is_in_allocation)
         return refuse(builder, "has several rows in memory of an allocation of the graph");
     if (!api->copy_rows || !api->fill_rows8 || !api->fill_rows16 || !api->fill_rows32)
         return refuse(builder, "has several rows, for which the driver has no call");
-    *rows = (struct import_rows){ builder->gpu, node_of(builder) };
     return braid_graph_add_queue_call(
         builder->import->graph,
-        &(braid_queue_call){ .node = options_of(builder), .call = queue_rows, .user = rows },
+        &(braid_queue_call){ .node = options_of(builder), .call = queue_rows, .user = node },
         out_node);
 }
 
@@ -357,8 +361,7 @@ static bool begin(struct builder *builder)
     builder->resources = braid_allocate_zeroed(import->memory.buffers.num + USE_FIRST_BUFFER,
                                                sizeof(*builder->resources));
     import->kernels = braid_allocate_zeroed(num_functions, sizeof(*import->kernels));
-    import->rows = braid_allocate_zeroed(num_nodes, sizeof(*import->rows));
-    if (!builder->nodes || !builder->resources || !import->kernels || !import->rows)
+    if (!builder->nodes || !builder->resources || !import->kernels)
         return false;
     for (size_t i = 0; i < num_functions; i++)
         import->kernels[i] = (braid_kernel){ .name = functions[i].name, .cuda = {

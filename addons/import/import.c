@@ -96,6 +96,11 @@ static braid_status make(struct gpu_backend *gpu, gpu_graph captured,
     return status;
 }
 
+bool braid_import_has_cuda(const braid_device *device)
+{
+    return !device->group && strcmp(device->backend->ops->name, "cuda") == 0;
+}
+
 static braid_status check(braid_device *device, const void *captured,
                           const braid_import_options *options, braid_import **out_import)
 {
@@ -106,7 +111,7 @@ static braid_status check(braid_device *device, const void *captured,
     if ((options->num_texts && !options->texts) || (options->num_files && !options->files) ||
         (options->num_buffers && !options->buffers))
         return braid_error_invalid("braid_import_create: a list of the options is NULL");
-    if (device->group || strcmp(device->backend->ops->name, "cuda") != 0)
+    if (!braid_import_has_cuda(device))
         return braid_error(BRAID_UNSUPPORTED,
                            "device '%s' has no captured graphs: an import needs "
                            "one CUDA device",
@@ -147,7 +152,6 @@ void braid_import_destroy(braid_import *import)
         return;
     braid_graph_destroy(import->graph);
     braid_free(import->kernels);
-    braid_free(import->rows);
     braid_import_orders_finish(&import->orders);
     braid_import_uses_finish(&import->uses);
     braid_import_memory_finish(&import->memory);

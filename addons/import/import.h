@@ -9,22 +9,18 @@
 #include "import/memory.h"
 #include "import/uses.h"
 
-// A copy or fill of several rows, which the driver does by itself.
-struct import_rows {
-    struct gpu_backend *gpu;
-    const struct captured_node *node;
-};
-
 struct braid_import {
     braid_graph *graph;
     struct captured_graph captured;
     struct import_memory memory;
     struct import_uses uses;
     struct import_orders orders;
-    braid_kernel *kernels;    // by captured function
-    struct import_rows *rows; // by captured node
+    braid_kernel *kernels; // by captured function
     braid_import_info info;
 };
+
+// Whether it is one CUDA device.
+bool braid_import_has_cuda(const braid_device *device);
 
 // Makes the graph of all else. Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT, BRAID_UNSUPPORTED
 // (names a node that Braid cannot do).
