@@ -119,10 +119,10 @@ static braid_status check(braid_device *device, const void *captured,
     return BRAID_OK;
 }
 
+// By malloc, as each graph: it may outlive the device.
 static braid_status create(braid_device *device, void *captured,
                            const braid_import_options *options, braid_import **out_import)
 {
-    DEVICE_MEMORY(device);
     braid_import *import = braid_allocate_zeroed(1, sizeof(*import));
     if (!import)
         return braid_error_no_memory("an import");

@@ -1,26 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// An import rests on no device: its device may be closed before it, and another one plays its
-// graph.
+// An import has no memory of its device's allocator, and rests on no device: a device may be closed
+// before it, and another one plays its graph.
+#include <stdatomic.h>
 #include <string.h>
 
 #include "import/captured_world.h"
 #include "support/check.h"
+#include "support/counted_memory.h"
 #include "support/owner.h"
 
 static struct captured_world world;
 
-static void another_device_plays_it(void **state)
+// The program makes a graph while it is asked for a text.
+static const char *give_text(const char *entry, size_t index, void *user)
+{
+    braid_graph **made = user;
+    (void)entry;
+    if (!*made)
+        check_ok(braid_graph_create(made));
+    return index ? NULL : captured_world_text;
+}
+
+static void closing_returns_all_memory(void **state)
 {
     (void)state;
     braid_device *device, *other = own_device("cuda");
+    braid_graph *made = NULL;
     braid_import *import;
     captured_world_make(&world);
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    check_ok(braid_import_create(device, world.graph, NULL, &import));
+    check_ok(braid_device_open(
+        &(braid_device_options){ .backend = "cuda", .allocator = &counted_memory }, &device));
+    check_ok(braid_import_create(device, world.graph,
+                                 &(braid_import_options){ .find_text = give_text, .user = &made },
+                                 &import));
+    assert_non_null(made);
     assert_true(captured_world_plays_as(&world, device, braid_import_get_graph(import)));
+    assert_true(atomic_load(&num_counted) > 0);
     check_ok(braid_device_close(device));
+    assert_int_equal(atomic_load(&num_counted), 0);
     assert_true(captured_world_plays_as(&world, other, braid_import_get_graph(import)));
     braid_import_destroy(import);
+    braid_graph_destroy(made);
     captured_world_finish(&world);
 }
 
@@ -53,7 +73,7 @@ static void a_cpu_plays_no_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        owning_test(another_device_plays_it),
+        owning_test(closing_returns_all_memory),
         owning_test(a_cpu_plays_no_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
