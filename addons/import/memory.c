@@ -191,16 +191,21 @@ static bool is_mapped(uint64_t address)
     return mincore(begin, 1, &state) == 0 || errno != ENOMEM;
 }
 
+// Only a driver that does not know the address says so. Other errors say nothing of the memory.
 static braid_status ask_driver(struct import_memory *memory, uint64_t address,
                                enum import_place *out_place, uint32_t *out_buffer)
 {
     void *begin = NULL;
     size_t bytes = 0;
     void *at = (void *)(uintptr_t)address; // NOLINT
-    if (memory->gpu->api->address_range(&begin, &bytes, at)) {
+    const gpu_result result = memory->gpu->api->address_range(&begin, &bytes, at);
+    if (result == GPU_NOT_FOUND || result == GPU_INVALID_VALUE) {
         *out_place = is_mapped(address) ? PLACE_UNKNOWN : PLACE_NOWHERE;
         return BRAID_OK;
     }
+    if (result)
+        return braid_gpu_check(memory->gpu, result, &memory->gpu->api->address_range,
+                               "asking for the memory of an address");
     const struct import_buffer buffer = {
         .kind = BUFFER_DRIVER,
         .begin = (uintptr_t)begin,

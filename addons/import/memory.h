@@ -54,7 +54,8 @@ enum import_place {
     PLACE_DEAD,    // in an allocation of the graph that the node does not follow, or that is freed
 };
 
-// The buffer that a node means by an address. The device is current. Errors: BRAID_NO_MEMORY.
+// The buffer that a node means by an address. The device is current. Errors: BRAID_NO_MEMORY,
+// BRAID_DEVICE_ERROR.
 braid_status braid_import_memory_find(struct import_memory *memory, uint32_t node, uint64_t address,
                                       enum import_place *out_place, uint32_t *out_buffer);
 

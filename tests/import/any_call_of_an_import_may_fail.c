@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whichever call of the driver fails while a graph is imported, the import tells of the call and
+// leaves nothing behind, or it keeps at least the orders that it keeps otherwise. The captured
+// graph plays as before, and the import works when it is tried again.
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/gpu_testing.h"
+#include "import/captured_world.h"
+#include "support/check.h"
+
+enum { UNKNOWN_ERROR = 999, OUT_OF_MEMORY = 2, MOST_CALLS = 1 << 12 };
+
+static struct captured_world world;
+static braid_device *device;
+static const char *const texts[] = { captured_world_text };
+static braid_import_options options;
+
+// ---- calls, by their numbers ----
+
+static const char *calls[MOST_CALLS];
+static int num_calls;
+
+static void note_call(const char *function)
+{
+    if (num_calls < MOST_CALLS)
+        calls[num_calls++] = function;
+}
+
+static void note_calls(void)
+{
+    num_calls = 0;
+    standin_watch(note_call);
+}
+
+// ---- one import ----
+
+static braid_import_info usual;
+
+static void check_usual(void)
+{
+    braid_import *import;
+    braid_import_info info;
+    check_ok(braid_import_create(device, world.graph, &options, &import));
+    braid_import_get_info(import, &info);
+    assert_memory_equal(&info, &usual, sizeof(info));
+    assert_true(captured_world_plays_as(&world, device, braid_import_get_graph(import)));
+    braid_import_destroy(import);
+}
+
+// Calls that make the device current, or the program's again.
+static bool is_about_thread(const char *function)
+{
+    return strstr(function, "cuCtx") || strcmp(function, "cuThreadExchangeStreamCaptureMode") == 0;
+}
+
+// Where later calls fail as well, the message may name any of them.
+static void check_told(int nth, int last)
+{
+    const char *message = braid_error_get_message();
+    bool is_told = false;
+    for (int i = nth; i <= last && !is_told; i++)
+        is_told =
+            strstr(message, calls[i - 1]) ||
+            (is_about_thread(calls[i - 1]) && strstr(message, "when the device was made current"));
+    if (!is_told)
+        fail_msg("call %d, of %s, failed, and '%s' was returned", nth, calls[nth - 1], message);
+}
+
+// The library makes calls about the thread a second time. Memory of which nothing is known counts
+// as watched.
+static bool may_be_silent(const char *function)
+{
+    return is_about_thread(function) || strcmp(function, "cuPointerGetAttribute") == 0 ||
+           strcmp(function, "cuGraphKernelNodeGetAttribute") == 0;
+}
+
+static void check_safe(const braid_import *import, int nth)
+{
+    braid_import_info info;
+    braid_import_get_info(import, &info);
+    if (!may_be_silent(calls[nth - 1]))
+        fail_msg("nobody was told of call %d, of %s", nth, calls[nth - 1]);
+    if (info.num_kept < usual.num_kept)
+        fail_msg("call %d, of %s, failed, and %llu of %llu orders are kept", nth, calls[nth - 1],
+                 (unsigned long long)info.num_kept, (unsigned long long)usual.num_kept);
+    assert_int_equal(info.num_kernels, usual.num_kernels);
+    assert_int_equal(info.num_rewritten, usual.num_rewritten);
+    assert_int_equal(info.num_captured, usual.num_captured);
+    assert_true(captured_world_plays_as(&world, device, braid_import_get_graph(import)));
+}
+
+static braid_status expected_status(int nth, int code)
+{
+    return code == OUT_OF_MEMORY && !is_about_thread(calls[nth - 1]) ? BRAID_NO_MEMORY
+                                                                     : BRAID_DEVICE_ERROR;
+}
+
+// Returns whether the import failed. `last`: the call up to which all fail.
+static bool fail_calls_from(int nth, int last, int code)
+{
+    braid_import *import = NULL;
+    const long before = count_objects();
+    fail_calls("*:%d%s=%d", nth, last > nth ? "+" : "", code);
+    braid_status status = braid_import_create(device, world.graph, &options, &import);
+    fail_calls(NULL);
+    if (status) {
+        assert_int_equal(status, expected_status(nth, code));
+        check_told(nth, last);
+        assert_null(import);
+    } else {
+        check_safe(import, nth);
+        braid_import_destroy(import);
+    }
+    assert_int_equal(count_objects(), before);
+    assert_true(captured_world_plays(&world));
+    check_usual();
+    return status != BRAID_OK;
+}
+
+static void sweep(bool rest, int code)
+{
+    braid_import *import;
+    int num_failed = 0;
+    check_ok(braid_import_create(device, world.graph, &options, &import)); // so that all is known
+    braid_import_destroy(import);
+    note_calls();
+    check_ok(braid_import_create(device, world.graph, &options, &import));
+    standin_watch(NULL);
+    braid_import_get_info(import, &usual);
+    braid_import_destroy(import);
+    assert_true(usual.num_kept < usual.num_captured);
+    assert_int_equal(usual.num_allocations, 1);
+    const int num = num_calls;
+    for (int nth = 1; nth <= num; nth++)
+        num_failed += fail_calls_from(nth, rest ? num : nth, code);
+    print_message("summary: of %d imports, with a call that fails, %d failed\n", num, num_failed);
+    assert_true(num_failed > 50);
+}
+
+static void set_up(bool is_unwatched)
+{
+    captured_world_make(&world);
+    device = own_device("cuda");
+    options =
+        (braid_import_options){ .texts = texts, .num_texts = 1, .is_unwatched = is_unwatched };
+}
+
+static void finish(void)
+{
+    destroy_now(device);
+    captured_world_finish(&world);
+}
+
+static void one_call_fails(void **state)
+{
+    (void)state;
+    set_up(false);
+    sweep(false, UNKNOWN_ERROR);
+    finish();
+}
+
+static void one_call_fails_for_memory(void **state)
+{
+    (void)state;
+    set_up(false);
+    sweep(false, OUT_OF_MEMORY);
+    finish();
+}
+
+static void one_call_fails_while_nobody_watches(void **state)
+{
+    (void)state;
+    set_up(true);
+    sweep(false, UNKNOWN_ERROR);
+    finish();
+}
+
+static void all_later_calls_fail(void **state)
+{
+    (void)state;
+    set_up(true);
+    sweep(true, UNKNOWN_ERROR);
+    finish();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        standin_test(one_call_fails),
+        standin_test(one_call_fails_for_memory),
+        standin_test(one_call_fails_while_nobody_watches),
+        standin_test(all_later_calls_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
