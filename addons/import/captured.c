@@ -152,32 +152,51 @@ static braid_status read_arguments(const struct reader *reader,
     return BRAID_OK;
 }
 
-// A driver that does not know an attribute fails: the node does not have it.
-static braid_status read_attributes(const struct reader *reader, gpu_node handle,
-                                    struct captured_node *node)
+// A driver that does not know the attribute says so: the node does not have it.
+static braid_status read_attribute(const struct reader *reader, gpu_node handle, int id,
+                                   union gpu_attribute_value *out_value)
+{
+    memset(out_value, 0, sizeof(*out_value));
+    const gpu_result result = reader->api->node_attribute(handle, id, out_value);
+    if (result == GPU_INVALID_VALUE || result == GPU_NOT_SUPPORTED)
+        return BRAID_OK;
+    return braid_gpu_check(reader->gpu, result, &reader->api->node_attribute,
+                           "reading an attribute of a captured kernel");
+}
+
+static braid_status refuse_attributes(const struct reader *reader, gpu_node handle,
+                                      const struct captured_node *node)
 {
     union gpu_attribute_value value;
     char text[96];
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         int32_t number;
-        memset(&value, 0, sizeof(value));
-        if (reader->api->node_attribute(handle, refused[i].id, &value))
-            continue;
+        braid_status status = read_attribute(reader, handle, refused[i].id, &value);
+        if (status)
+            return status;
         memcpy(&number, value.pad + refused[i].offset, sizeof(number));
         snprintf(text, sizeof(text), "has %s, which Braid's nodes do not have", refused[i].text);
         if (number && number != -1)
             return refuse(node, text);
     }
-    memset(&value, 0, sizeof(value));
-    if (!reader->api->node_attribute(handle, GPU_LAUNCH_CLUSTER, &value)) {
-        node->kernel.cluster[0] = value.cluster.x;
-        node->kernel.cluster[1] = value.cluster.y;
-        node->kernel.cluster[2] = value.cluster.z;
-    }
-    memset(&value, 0, sizeof(value));
-    if (!reader->api->node_attribute(handle, GPU_LAUNCH_PRIORITY, &value))
-        node->kernel.priority = value.priority;
     return BRAID_OK;
+}
+
+static braid_status read_attributes(const struct reader *reader, gpu_node handle,
+                                    struct captured_node *node)
+{
+    union gpu_attribute_value value;
+    braid_status status = refuse_attributes(reader, handle, node);
+    if (!status)
+        status = read_attribute(reader, handle, GPU_LAUNCH_CLUSTER, &value);
+    if (status)
+        return status;
+    node->kernel.cluster[0] = value.cluster.x;
+    node->kernel.cluster[1] = value.cluster.y;
+    node->kernel.cluster[2] = value.cluster.z;
+    status = read_attribute(reader, handle, GPU_LAUNCH_PRIORITY, &value);
+    node->kernel.priority = value.priority;
+    return status;
 }
 
 static braid_status find_function(const struct reader *reader,
