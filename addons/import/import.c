@@ -111,12 +111,15 @@ static braid_status check(braid_device *device, const void *captured,
     if ((options->num_texts && !options->texts) || (options->num_files && !options->files) ||
         (options->num_buffers && !options->buffers))
         return braid_error_invalid("braid_import_create: a list of the options is NULL");
+    braid_status status = braid_device_check_open("braid_import_create", device);
+    if (status)
+        return status;
     if (!braid_import_has_cuda(device))
         return braid_error(BRAID_UNSUPPORTED,
                            "device '%s' has no captured graphs: an import needs "
                            "one CUDA device",
                            device->label);
-    return BRAID_OK;
+    return braid_device_check("braid_import_create", device);
 }
 
 // By malloc, as each graph: it may outlive the device.

@@ -70,11 +70,25 @@ static void a_cpu_plays_no_rows(void **state)
     captured_world_finish(&world);
 }
 
+static void a_closed_device_imports_nothing(void **state)
+{
+    (void)state;
+    braid_device *device;
+    braid_import *import;
+    captured_world_make(&world);
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(braid_device_close(device));
+    check_fails(braid_import_create(device, world.graph, NULL, &import), BRAID_WRONG_STATE,
+                "(cuda:0) was closed");
+    captured_world_finish(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         owning_test(closing_returns_all_memory),
         owning_test(a_cpu_plays_no_rows),
+        owning_test(a_closed_device_imports_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
