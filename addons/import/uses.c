@@ -283,6 +283,16 @@ static bool is_inside(const struct finder *finder, uint32_t index, uint64_t begi
     return bytes <= of->bytes - (begin - of->begin);
 }
 
+static bool touches_part(const struct finder *finder, uint64_t begin, uint64_t bytes)
+{
+    const struct import_buffer *parts = import_buffers(finder->memory);
+    for (uint32_t i = 0; i < finder->memory->num_given; i++) {
+        if (begin < parts[i].begin + parts[i].bytes && parts[i].begin < begin + bytes)
+            return true;
+    }
+    return false;
+}
+
 // A range that leaves a part which the program gives may still end in the allocation around it.
 static bool leaves_part(const struct finder *finder, uint32_t index, uint64_t begin, uint64_t bytes)
 {
@@ -304,6 +314,8 @@ static braid_status use_range(const struct finder *finder, uint64_t begin, uint6
         return status;
     if (place == PLACE_DEAD)
         return refuse_dead(finder, index);
+    if (place != PLACE_BUFFER && touches_part(finder, begin, bytes))
+        return distrust(finder, 0, "it touches a part of memory and more than that");
     if (place != PLACE_BUFFER)
         return use_host(finder, writes);
     if (!is_inside(finder, index, begin, bytes))
@@ -323,10 +335,7 @@ static braid_status use_copy(const struct finder *finder)
     const struct cuda_copy_side *sides[] = { &copy->from, &copy->to };
     braid_status status = BRAID_OK;
     for (int i = 0; i < 2 && !status; i++)
-        status =
-            sides[i]->memory_type == GPU_MEMORY_HOST
-                ? use_host(finder, i)
-                : use_range(finder, braid_import_side_begin(sides[i]), span(copy, sides[i]), i);
+        status = use_range(finder, braid_import_side_begin(sides[i]), span(copy, sides[i]), i);
     return status;
 }
 

@@ -122,6 +122,33 @@ static void parts_of_an_allocation_are_told_apart(void **state)
                    BRAID_INVALID_ARGUMENT, "buffer 0 has no address");
 }
 
+// A copy names memory of the host by a kind of its own. A kernel may use it as well.
+static void copies_share_memory_of_the_host(void **state)
+{
+    (void)state;
+    static char host[256];
+    const braid_import_buffer part = { .address = host + 64, .bytes = 64 };
+    void *pinned;
+    must(cuMemHostAlloc(&pinned, BYTES, 0));
+    begin_capture();
+    must(cuMemcpyDtoHAsync_v2(pinned, here.memory[0], 64, here.stream));
+    LAUNCH("copy", (uintptr_t)pinned, here.memory[1]);
+    import_with(&(braid_import_options){ TEXTS(text), .is_unwatched = true });
+    assert_int_equal(here.info.num_unproven, 0);
+    assert_int_equal(here.info.num_kept, 1);
+    braid_import_destroy(here.import);
+    must(cuMemFreeHost(pinned));
+    for (int at = 0; at <= 128; at += 64) { // into the part, out of it, and behind it
+        begin_capture();
+        must(cuMemcpyDtoHAsync_v2(host + at, here.memory[0], 96, here.stream));
+        must(cuMemcpyHtoDAsync_v2(here.memory[1], host + 64, 32, here.stream));
+        import_with(
+            &(braid_import_options){ .buffers = &part, .num_buffers = 1, .is_unwatched = true });
+        assert_int_equal(here.info.num_kept, at < 128);
+        braid_import_destroy(here.import);
+    }
+}
+
 static void rows_reach_to_their_last(void **state)
 {
     (void)state;
@@ -142,6 +169,7 @@ static void rows_reach_to_their_last(void **state)
 static void watched_memory_keeps_orders(void **state)
 {
     (void)state;
+    static char own[64];
     void *pinned;
     CUdeviceptr managed;
     must(cuMemHostAlloc(&pinned, BYTES, 0));
@@ -160,7 +188,7 @@ static void watched_memory_keeps_orders(void **state)
     }
     begin_capture();
     LAUNCH("copy", here.memory[0], here.memory[1]);
-    must(cuMemcpyDtoHAsync_v2(pinned, here.memory[2], 64, here.stream));
+    must(cuMemcpyDtoHAsync_v2(own, here.memory[2], 64, here.stream));
     import_with(&(braid_import_options){ TEXTS(text) });
     expect_report("  1 'copy': it touches memory of the host, which others may look at\n");
     braid_import_destroy(here.import);
@@ -210,6 +238,7 @@ int main(void)
         cmocka_unit_test(texts_of_one_name_are_joined),
         cmocka_unit_test(variables_of_modules_are_shared),
         cmocka_unit_test(parts_of_an_allocation_are_told_apart),
+        cmocka_unit_test(copies_share_memory_of_the_host),
         cmocka_unit_test(rows_reach_to_their_last),
         cmocka_unit_test(watched_memory_keeps_orders),
         cmocka_unit_test(races_get_no_order),
