@@ -48,6 +48,8 @@ LEFT_OUT = {
     "audit_by_kernels.c kernel_text": "fails only for want of memory: see audits_see_what_kernels_access",
     "audit_reach.c run_here": "fails only for want of memory: see audits_find_undeclared_accesses",
     "clone.c": "as before",
+    "memory.c pointer_attribute": "memory of which the driver tells nothing counts as watched",
+    "captured.c kernel_function": "only drivers that tell a kernel and no function need it; the stand-in tells both",
     "rank_exec.c event_query": "of ranks on a device, which these tests do not have: see ranks_work_on_devices",
     "exec_idle.c": "no sweep has a graph with outputs: see nodes_rest_while_all_that_need_them_do",
     "exec_traps.c": "no sweep of failures has a kernel with a trap yet",
