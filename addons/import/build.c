@@ -155,15 +155,16 @@ static braid_status make_args(struct builder *builder, size_t first_patch)
 {
     struct captured_graph *captured = &builder->import->captured;
     const struct captured_function *function = captured_function_of(captured, node_of(builder));
-    const struct captured_param *params =
-        (const struct captured_param *)captured->params.items + function->first_param;
+    const struct captured_param *params = captured_params_of(captured, function);
     struct store store = { 0 };
+    builder->args.num = 0;
+    if (!function->num_params)
+        return BRAID_OK;
     unsigned char *at =
         (unsigned char *)captured->bytes.items + node_of(builder)->kernel.first_byte;
     unsigned char **arguments = braid_store_take(&store, function->num_params, sizeof(*arguments));
-    builder->args.num = 0;
     braid_arg *args = braid_array_append(&builder->args, function->num_params, sizeof(*args));
-    const bool is_done = arguments && (args || !function->num_params);
+    const bool is_done = arguments && args;
     for (uint32_t i = 0; i < function->num_params && is_done; i++) {
         arguments[i] = at;
         args[i] = (braid_arg){ at, params[i].bytes, BRAID_ARG_VALUE, (braid_access_mode)0 };

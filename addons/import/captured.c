@@ -137,8 +137,7 @@ static braid_status read_arguments(const struct reader *reader,
     const struct captured_function *function = captured_function_of(captured, node);
     node->kernel.first_byte = captured->bytes.num;
     for (uint32_t i = 0; i < function->num_params; i++) {
-        const struct captured_param *param =
-            (const struct captured_param *)captured->params.items + function->first_param + i;
+        const struct captured_param *param = captured_params_of(captured, function) + i;
         const unsigned char *from = find_argument(told, i, param);
         const size_t stride = (param->bytes + 15U) / 16 * 16;
         unsigned char *to = braid_array_append(&captured->bytes, stride, 1);
@@ -319,7 +318,7 @@ static braid_status read_child(const struct reader *reader, gpu_node handle, int
                                struct captured_node *node, struct read_node *out_read)
 {
     gpu_graph child;
-    uint32_t first, end;
+    uint32_t first = 0, end;
     braid_status status = braid_gpu_check(reader->gpu, reader->api->node_child(handle, &child),
                                           &reader->api->node_child, "reading a child graph");
     if (!status && depth >= MOST_DEPTH)

@@ -64,6 +64,14 @@ captured_function_of(const struct captured_graph *graph, const struct captured_n
     return (const struct captured_function *)graph->functions.items + node->kernel.function;
 }
 
+// NULL: no function has any.
+static inline const struct captured_param *
+captured_params_of(const struct captured_graph *graph, const struct captured_function *function)
+{
+    const struct captured_param *params = graph->params.items;
+    return params ? params + function->first_param : NULL;
+}
+
 // The name of a kind of node, for messages.
 const char *braid_captured_kind(int type);
 

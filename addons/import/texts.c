@@ -90,8 +90,7 @@ static void refuse(struct import_code *code, const char *why, uint32_t line)
 static bool fits(const struct texts *texts, const struct captured_function *function,
                  const struct code_facts *facts)
 {
-    const struct captured_param *params =
-        (const struct captured_param *)texts->captured->params.items + function->first_param;
+    const struct captured_param *params = captured_params_of(texts->captured, function);
     if (facts->parameters.num != function->num_params)
         return false;
     for (uint32_t i = 0; i < function->num_params; i++) {
@@ -108,11 +107,12 @@ static braid_status join(const struct code_facts *facts, struct import_code *cod
     code->reads_variables |= facts->reads_variables;
     code->writes_variables |= facts->writes_variables;
     const size_t num = facts->addresses.num;
+    if (num == 0)
+        return BRAID_OK;
     struct code_address *to = braid_array_append(&code->addresses, num, sizeof(*to));
-    if (num && !to)
+    if (!to)
         return no_memory();
-    if (num)
-        memcpy(to, facts->addresses.items, num * sizeof(*to));
+    memcpy(to, facts->addresses.items, num * sizeof(*to));
     return BRAID_OK;
 }
 

@@ -85,7 +85,7 @@ static const struct captured_param *params_of(const struct finder *finder, uint3
     const struct captured_function *function =
         captured_function_of(finder->captured, node_of(finder));
     *out_num = function->num_params;
-    return (const struct captured_param *)finder->captured->params.items + function->first_param;
+    return captured_params_of(finder->captured, function);
 }
 
 static const unsigned char *argument_of(const struct finder *finder, uint32_t index)

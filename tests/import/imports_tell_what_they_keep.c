@@ -87,6 +87,12 @@ static void variables_of_modules_are_shared(void **state)
     assert_int_equal(here.info.num_kept, 1);
     assert_int_equal(here.info.num_unproven, 0);
     braid_import_destroy(here.import);
+    begin_capture();
+    LAUNCH("count", 0); // no kernel has a parameter
+    import_with(&(braid_import_options){ TEXTS(text) });
+    assert_int_equal(here.info.num_unproven, 0);
+    play();
+    braid_import_destroy(here.import);
 }
 
 // ---- memory ----
