@@ -90,6 +90,9 @@ static bool take_function(struct kernel_accesses *accesses, const struct flow *f
     const struct code_instruction *instructions = function->instructions.items;
     for (size_t i = 0; i < function->instructions.num; i++) {
         const struct code_value *values = function->values.items;
+        const bool is_load =
+            instructions[i].operation == CODE_LOAD && instructions[i].space == CODE_GLOBAL;
+        accesses->reads_constants |= is_load && instructions[i].access_base == CODE_NONE;
         if (instructions[i].access_base == CODE_NONE)
             continue;
         const uint32_t set =

@@ -81,14 +81,33 @@ static bool copy_found(const struct kernel_accesses *found, struct code_facts *f
     return is_done;
 }
 
+static bool copy_variables(const struct code_names *names, struct code_facts *facts)
+{
+    bool is_done = true;
+    for (size_t i = 0; i < names->num_slots && is_done; i++) {
+        const struct code_name *name = &names->slots[i];
+        if (!name->word.length ||
+            (name->kind != CODE_NAME_VARIABLE && name->kind != CODE_NAME_MIXED))
+            continue;
+        char *to = braid_array_append(&facts->variables, name->word.length + 1, 1);
+        is_done = to;
+        if (is_done) {
+            memcpy(to, name->word.at, name->word.length);
+            to[name->word.length] = '\0';
+        }
+    }
+    return is_done;
+}
+
 static bool find_facts(struct code_text *text, uint32_t entry, struct code_facts *facts)
 {
     struct kernel_accesses found = { 0 };
     if (!braid_kernel_accesses_find(&text->code, entry, &found))
         return false;
-    const bool is_done = copy_found(&found, facts);
-    facts->reads_variables = found.of_variables;
+    facts->reads_variables = found.of_variables || found.reads_constants;
     facts->writes_variables = found.of_variables & ACCESSES_WRITES;
+    const bool is_done = copy_found(&found, facts) &&
+                         (!facts->reads_variables || copy_variables(&text->code.names, facts));
     if (found.why)
         tell_why(text, found.why, found.at, facts);
     braid_kernel_accesses_finish(&found);

@@ -545,7 +545,7 @@ static bool has_calls(const struct gpu_api *api)
     return api->graph_edges && api->node_kernel && api->node_fill && api->node_host &&
            api->node_child && api->node_allocation && api->node_free && api->node_attribute &&
            api->function_name && api->function_parameter && api->kernel_function &&
-           api->address_range;
+           api->function_module && api->module_variable && api->address_range;
 }
 
 braid_status braid_captured_read(const struct gpu_backend *gpu, gpu_graph graph,

@@ -61,6 +61,16 @@ static void tell(braid_import *import)
     info->num_kept = import->orders.num_kept;
 }
 
+static braid_status find_variables(braid_import *import, struct import_code *code)
+{
+    const struct captured_function *functions = import->captured.functions.items;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < import->captured.functions.num && !status; i++)
+        status = braid_import_memory_add_variables(&import->memory, functions[i].function,
+                                                   &code[i].variables, &code[i].watches_variables);
+    return status;
+}
+
 // The device is current.
 static braid_status read_captured(struct gpu_backend *gpu, gpu_graph captured,
                                   const braid_import_options *options, braid_import *import)
@@ -71,6 +81,8 @@ static braid_status read_captured(struct gpu_backend *gpu, gpu_graph captured,
         status = braid_import_memory_create(gpu, &import->captured, options, &import->memory);
     if (!status)
         status = braid_import_read_code(&import->captured, options, &code);
+    if (!status)
+        status = find_variables(import, code);
     if (!status)
         status = braid_import_find_uses(&import->memory, code, &import->uses);
     braid_import_code_finish(code, import->captured.functions.num);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -217,10 +218,63 @@ static braid_status ask_driver(struct import_memory *memory, uint64_t address,
     return braid_array_put(&memory->buffers, &buffer, sizeof(buffer)) ? BRAID_OK : no_memory();
 }
 
+// A module's variable is in memory of its device, unless it is managed. The driver may tell nothing
+// of constants.
+static bool is_managed(const struct gpu_backend *gpu, void *address)
+{
+    int managed = 0;
+    const gpu_result result = gpu->api->pointer_attribute(&managed, GPU_POINTER_MANAGED, address);
+    return result ? result != GPU_INVALID_VALUE : managed;
+}
+
+// The program has no address of a variable that the driver does not find.
+static braid_status add_variable(struct import_memory *memory, gpu_module module, const char *name,
+                                 bool *watched)
+{
+    const struct gpu_api *api = memory->gpu->api;
+    void *begin = NULL;
+    size_t bytes = 0;
+    uint32_t known;
+    const gpu_result result = api->module_variable(&begin, &bytes, module, name);
+    if (result == GPU_NOT_FOUND)
+        return BRAID_OK;
+    if (result)
+        return braid_gpu_check(memory->gpu, result, &api->module_variable,
+                               "reading a variable of a captured kernel");
+    const struct import_buffer buffer = {
+        .kind = BUFFER_VARIABLE,
+        .begin = (uintptr_t)begin,
+        .bytes = bytes,
+        .is_watched = !memory->options->is_unwatched && is_managed(memory->gpu, begin),
+    };
+    *watched = *watched || buffer.is_watched;
+    if (find_known(memory, buffer.begin, BUFFER_VARIABLE, &known) == PLACE_BUFFER)
+        return BRAID_OK;
+    return braid_array_put(&memory->buffers, &buffer, sizeof(buffer)) ? BRAID_OK : no_memory();
+}
+
+braid_status braid_import_memory_add_variables(struct import_memory *memory, gpu_function function,
+                                               const struct array *names, bool *out_watched)
+{
+    const struct gpu_api *api = memory->gpu->api;
+    const char *name = names->items;
+    gpu_module module = NULL;
+    braid_status status = BRAID_OK;
+    *out_watched = false;
+    if (names->num)
+        status = braid_gpu_check(memory->gpu, api->function_module(&module, function),
+                                 &api->function_module, "finding a captured kernel's module");
+    for (size_t at = 0; at < names->num && !status; at += strlen(name + at) + 1)
+        status = add_variable(memory, module, name + at, out_watched);
+    return status;
+}
+
 braid_status braid_import_memory_find_whole(struct import_memory *memory, uint64_t address,
                                             enum import_place *out_place, uint32_t *out_buffer)
 {
-    *out_place = find_known(memory, address, BUFFER_DRIVER, out_buffer);
+    *out_place = find_known(memory, address, BUFFER_VARIABLE, out_buffer);
+    if (*out_place == PLACE_UNKNOWN)
+        *out_place = find_known(memory, address, BUFFER_DRIVER, out_buffer);
     return *out_place == PLACE_UNKNOWN ? ask_driver(memory, address, out_place, out_buffer)
                                        : BRAID_OK;
 }

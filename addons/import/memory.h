@@ -11,6 +11,7 @@ enum import_buffer_kind {
     BUFFER_GIVEN,      // by the program
     BUFFER_DRIVER,     // an allocation that the driver knows
     BUFFER_ALLOCATION, // a node of the graph allocates it
+    BUFFER_VARIABLE,   // a module has it
 };
 
 struct import_buffer {
@@ -45,6 +46,11 @@ braid_status braid_import_memory_create(const struct gpu_backend *gpu,
                                         const struct captured_graph *captured,
                                         const braid_import_options *options,
                                         struct import_memory *out_memory);
+// Adds the variables of a function's module that have these names, each NUL-terminated. The device
+// is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR. *out_watched: somebody may look at one
+// during a frame.
+braid_status braid_import_memory_add_variables(struct import_memory *memory, gpu_function function,
+                                               const struct array *names, bool *out_watched);
 void braid_import_memory_finish(struct import_memory *memory);
 
 enum import_place {

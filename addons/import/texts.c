@@ -106,13 +106,15 @@ static braid_status join(const struct code_facts *facts, struct import_code *cod
         refuse(code, facts->why, facts->line);
     code->reads_variables |= facts->reads_variables;
     code->writes_variables |= facts->writes_variables;
-    const size_t num = facts->addresses.num;
-    if (num == 0)
-        return BRAID_OK;
-    struct code_address *to = braid_array_append(&code->addresses, num, sizeof(*to));
-    if (!to)
+    const size_t num = facts->addresses.num, num_names = facts->variables.num;
+    struct code_address *to = num ? braid_array_append(&code->addresses, num, sizeof(*to)) : NULL;
+    char *names = num_names ? braid_array_append(&code->variables, num_names, 1) : NULL;
+    if ((num && !to) || (num_names && !names))
         return no_memory();
-    memcpy(to, facts->addresses.items, num * sizeof(*to));
+    if (num)
+        memcpy(to, facts->addresses.items, num * sizeof(*to));
+    if (num_names)
+        memcpy(names, facts->variables.items, num_names);
     return BRAID_OK;
 }
 
@@ -210,7 +212,9 @@ braid_status braid_import_read_code(const struct captured_graph *captured,
 
 void braid_import_code_finish(struct import_code *code, size_t num)
 {
-    for (size_t i = 0; i < num && code; i++)
+    for (size_t i = 0; i < num && code; i++) {
         braid_array_finish(&code[i].addresses);
+        braid_array_finish(&code[i].variables);
+    }
     braid_free(code);
 }

@@ -12,8 +12,10 @@
 struct import_code {
     struct array addresses; // struct code_address
     bool reads_variables, writes_variables;
-    char why[200]; // nobody knows what the function does; "": it is proven
-    uint32_t line; // where in the text; 0: nowhere
+    struct array variables; // char: the names of its module's variables, each NUL-terminated
+    bool watches_variables; // others may look at one of them
+    char why[200];          // nobody knows what the function does; "": it is proven
+    uint32_t line;          // where in the text; 0: nowhere
 };
 
 // An array of struct import_code, one for each captured function. Errors: BRAID_NO_MEMORY,

@@ -54,16 +54,26 @@ static braid_status put_access(const struct finder *finder, uint32_t number, boo
                                                                              : no_memory();
 }
 
-// The rest of an allocation is not told apart from parts that the program gives.
+static bool overlap(const struct import_buffer *one, const struct import_buffer *other)
+{
+    return one->begin < other->begin + other->bytes && other->begin < one->begin + one->bytes;
+}
+
+// The rest of an allocation is not told apart from parts that the program gives. Kernels reach all
+// variables by name.
 static braid_status add_access(const struct finder *finder, uint32_t index, bool writes)
 {
     const struct import_buffer *buffers = import_buffers(finder->memory), *of = &buffers[index];
+    bool is_variable = false;
     braid_status status = put_access(finder, USE_FIRST_BUFFER + index, writes);
     for (uint32_t i = 0; i < finder->memory->num_given && !status; i++) {
-        if (of->kind == BUFFER_DRIVER && buffers[i].begin < of->begin + of->bytes &&
-            of->begin < buffers[i].begin + buffers[i].bytes)
+        if (of->kind == BUFFER_DRIVER && overlap(&buffers[i], of))
             status = put_access(finder, USE_FIRST_BUFFER + i, writes);
     }
+    for (uint32_t i = 0; i < finder->memory->buffers.num && !is_variable; i++)
+        is_variable = buffers[i].kind == BUFFER_VARIABLE && overlap(&buffers[i], of);
+    if (is_variable && !status)
+        status = put_access(finder, USE_VARIABLES, writes);
     if (!status && of->is_watched)
         status = distrust(finder, 0, "it touches memory that others may look at");
     return status;
@@ -201,6 +211,8 @@ static braid_status use_words(const struct finder *finder, const struct import_c
     }
     if (!status && (code->reads_variables || code->writes_variables))
         status = put_access(finder, USE_VARIABLES, code->writes_variables);
+    if (!status && code->watches_variables)
+        status = distrust(finder, 0, "its module has variables that others may look at");
     return status;
 }
 

@@ -8,6 +8,7 @@ void braid_code_facts_finish(struct code_facts *facts)
 {
     braid_array_finish(&facts->parameters);
     braid_array_finish(&facts->addresses);
+    braid_array_finish(&facts->variables);
     *facts = (struct code_facts){ 0 };
 }
 

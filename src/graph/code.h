@@ -79,8 +79,9 @@ struct code_facts {
     struct array parameters;                // uint32_t: their bytes
     struct array addresses;                 // struct code_address, by parameter
     bool reads_variables, writes_variables; // its module has them
-    char why[160];                          // nobody knows what it does; "": it is proven
-    uint32_t line;                          // that is why
+    struct array variables; // char: if so, the names of all of these, each NUL-terminated
+    char why[160];          // nobody knows what it does; "": it is proven
+    uint32_t line;          // that is why
 };
 
 struct graph_code_doors {

@@ -211,11 +211,14 @@ struct gpu_api {
     gpu_result (*module_load)(gpu_module *module, const void *image);
     gpu_result (*module_unload)(gpu_module module);
     gpu_result (*module_function)(gpu_function *function, gpu_module module, const char *name);
+    gpu_result (*module_variable)(void **memory, size_t *bytes, gpu_module module,
+                                  const char *name); // CUDA
     gpu_result (*function_get)(int *value, int attribute, gpu_function function);
     gpu_result (*function_set)(gpu_function function, int attribute, int value); // CUDA
     gpu_result (*function_parameter)(gpu_function function, size_t index, size_t *offset,
                                      size_t *bytes);                          // CUDA
     gpu_result (*function_name)(const char **name, gpu_function function);    // CUDA
+    gpu_result (*function_module)(gpu_module *module, gpu_function function); // CUDA
     gpu_result (*kernel_function)(gpu_function *function, gpu_kernel kernel); // CUDA
     gpu_result (*kernel_name)(const char **name, gpu_kernel kernel);          // CUDA
     gpu_result (*kernel_parameter)(gpu_kernel kernel, size_t index, size_t *offset,

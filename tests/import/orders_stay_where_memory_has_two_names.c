@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that reach the same memory in different ways keep their order: by a module's variable and
+// by its address, by an address of the host and by a pointer, and by the end of a buffer.
+#include <string.h>
+
+#include <braid/braid.h>
+
+#include "cuda_abi.h"
+#include "support/check.h"
+
+static const char text[] = ".version 7.8\n"
+                           ".target sm_90\n"
+                           ".address_size 64\n"
+                           ".visible .global .align 4 .u32 counter = 5;\n"
+                           ".visible .const .align 4 .u32 factor = 3;\n"
+                           ".visible .entry take_counter(.param .u64 to)\n"
+                           "{\n"
+                           ".reg .u32 %v;\n"
+                           ".reg .u64 %a;\n"
+                           "ld.param.u64 %a, [to];\n"
+                           "ld.global.u32 %v, [counter];\n"
+                           "st.global.u32 [%a], %v;\n"
+                           "ret;\n"
+                           "}\n"
+                           ".visible .entry take_factor(.param .u64 to)\n"
+                           "{\n"
+                           ".reg .u32 %v;\n"
+                           ".reg .u64 %a;\n"
+                           "ld.param.u64 %a, [to];\n"
+                           "ld.const.u32 %v, [factor];\n"
+                           "st.global.u32 [%a], %v;\n"
+                           "ret;\n"
+                           "}\n"
+                           ".visible .entry store(.param .u64 to)\n"
+                           "{\n"
+                           ".reg .u32 %v;\n"
+                           ".reg .u64 %a;\n"
+                           "ld.param.u64 %a, [to];\n"
+                           "mov.u32 %v, 7;\n"
+                           "st.global.u32 [%a], %v;\n"
+                           "ret;\n"
+                           "}\n"
+                           ".visible .entry store_before(.param .u64 end)\n"
+                           "{\n"
+                           ".reg .u32 %v;\n"
+                           ".reg .u64 %a;\n"
+                           "ld.param.u64 %a, [end];\n"
+                           "mov.u32 %v, 7;\n"
+                           "st.global.u32 [%a+-4], %v;\n"
+                           "ret;\n"
+                           "}\n";
+
+enum { BYTES = 4096 };
+
+struct world {
+    braid_device *device;
+    CUmodule module;
+    CUstream stream;
+    CUdeviceptr one, other;
+};
+
+static void must(CUresult result)
+{
+    assert_int_equal(result, CUDA_SUCCESS);
+}
+
+static int open_world(void **state)
+{
+    static struct world world;
+    CUcontext context;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &world.device));
+    must(cuDevicePrimaryCtxRetain(&context, 0));
+    must(cuCtxSetCurrent(context));
+    must(cuModuleLoadData(&world.module, text));
+    must(cuStreamCreate(&world.stream, CU_STREAM_NON_BLOCKING));
+    must(cuMemAlloc_v2(&world.one, BYTES));
+    must(cuMemAlloc_v2(&world.other, BYTES));
+    *state = &world;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    struct world *world = *state;
+    must(cuMemFree_v2(world->one));
+    must(cuMemFree_v2(world->other));
+    must(cuStreamDestroy_v2(world->stream));
+    must(cuModuleUnload(world->module));
+    check_ok(braid_device_close(world->device));
+    must(cuDevicePrimaryCtxRelease_v2(0));
+    return 0;
+}
+
+static void begin(const struct world *world)
+{
+    must(cuStreamBeginCapture_v2(world->stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+}
+
+static void launch(const struct world *world, const char *name, CUdeviceptr argument)
+{
+    CUfunction function;
+    void *args[] = { &argument };
+    must(cuModuleGetFunction(&function, world->module, name));
+    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, world->stream, args, NULL));
+}
+
+// Ends the capture, and imports it. Each node is proven.
+static braid_import_info import(const struct world *world, braid_import_options options)
+{
+    static const char *const texts[] = { text };
+    braid_import *import;
+    braid_import_info info;
+    CUgraph graph;
+    options.texts = texts;
+    options.num_texts = 1;
+    must(cuStreamEndCapture(world->stream, &graph));
+    check_ok(braid_import_create(world->device, graph, &options, &import));
+    braid_import_get_info(import, &info);
+    braid_import_destroy(import);
+    must(cuGraphDestroy(graph));
+    assert_int_equal(info.num_unproven, 0);
+    return info;
+}
+
+static void check_kept(const struct world *world, braid_import_options options, uint64_t num)
+{
+    assert_int_equal(import(world, options).num_kept, num);
+}
+
+static CUdeviceptr address_of(const struct world *world, const char *variable)
+{
+    CUdeviceptr address;
+    must(cuModuleGetGlobal_v2(&address, NULL, world->module, variable));
+    return address;
+}
+
+static void a_kernel_follows_a_fill_of_its_variable(void **state)
+{
+    const struct world *world = *state;
+    begin(world);
+    must(cuMemsetD32Async(address_of(world, "counter"), 9, 1, world->stream));
+    launch(world, "take_counter", world->one);
+    check_kept(world, (braid_import_options){ 0 }, 1);
+}
+
+static void a_kernel_follows_a_copy_to_its_constants(void **state)
+{
+    const struct world *world = *state;
+    begin(world);
+    must(cuMemcpyDtoDAsync_v2(address_of(world, "factor"), world->other, 4, world->stream));
+    launch(world, "take_factor", world->one);
+    check_kept(world, (braid_import_options){ 0 }, 1);
+}
+
+static void a_pointer_to_a_variable_is_the_variable(void **state)
+{
+    const struct world *world = *state;
+    const braid_import_buffer given = { .address = (void *)(uintptr_t)address_of(world, "counter"),
+                                        .bytes = 4 };
+    begin(world);
+    launch(world, "store", address_of(world, "counter"));
+    launch(world, "take_counter", world->one);
+    check_kept(world, (braid_import_options){ 0 }, 1);
+    begin(world);
+    launch(world, "store", address_of(world, "counter"));
+    launch(world, "take_counter", world->one);
+    check_kept(world, (braid_import_options){ .buffers = &given, .num_buffers = 1 }, 1);
+}
+
+static void other_memory_is_no_variable(void **state)
+{
+    const struct world *world = *state;
+    begin(world);
+    launch(world, "store", world->other);
+    launch(world, "take_counter", world->one);
+    check_kept(world, (braid_import_options){ 0 }, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_kernel_follows_a_fill_of_its_variable, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(a_kernel_follows_a_copy_to_its_constants, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(a_pointer_to_a_variable_is_the_variable, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(other_memory_is_no_variable, open_world, close_world),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
