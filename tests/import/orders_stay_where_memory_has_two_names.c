@@ -176,6 +176,39 @@ static void other_memory_is_no_variable(void **state)
     check_kept(world, (braid_import_options){ 0 }, 0);
 }
 
+static void pinned_memory_is_one_for_copies_and_kernels(void **state)
+{
+    const struct world *world = *state;
+    void *pinned;
+    must(cuMemAllocHost_v2(&pinned, BYTES));
+    const braid_import_buffer given = { .address = pinned, .bytes = BYTES };
+    for (int i = 0; i < 2; i++) {
+        begin(world);
+        launch(world, "store", (uintptr_t)pinned);
+        must(cuMemcpyHtoDAsync_v2(world->one, pinned, BYTES, world->stream));
+        check_kept(world,
+                   (braid_import_options){
+                       .is_unwatched = !i, .buffers = &given, .num_buffers = (size_t)i },
+                   1);
+    }
+    must(cuMemFreeHost(pinned));
+}
+
+// The copy begins before the buffer.
+static void a_copy_of_pageable_memory_meets_given_buffers(void **state)
+{
+    static unsigned char pageable[2 * BYTES];
+    const struct world *world = *state;
+    const braid_import_buffer given = { .address = pageable + BYTES, .bytes = BYTES };
+    begin(world);
+    launch(world, "store", (uintptr_t)(pageable + BYTES));
+    must(cuMemcpyHtoDAsync_v2(world->one, pageable + BYTES - 16, 64, world->stream));
+    const braid_import_options options = { .is_unwatched = true,
+                                           .buffers = &given,
+                                           .num_buffers = 1 };
+    assert_int_equal(import(world, options).num_kept, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +219,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_pointer_to_a_variable_is_the_variable, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(other_memory_is_no_variable, open_world, close_world),
+        cmocka_unit_test_setup_teardown(pinned_memory_is_one_for_copies_and_kernels, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(a_copy_of_pageable_memory_meets_given_buffers, open_world,
+                                        close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
