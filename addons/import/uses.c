@@ -140,37 +140,75 @@ static bool has_patch(const struct finder *finder, uint32_t buffer)
     return false;
 }
 
-// An address of the allocation; or its end, if the node has an address of it as well.
+// An address that is the end of the allocation may be the begin of other memory.
+static braid_status find_end(const struct finder *finder, uint32_t buffer, uint64_t address,
+                             bool *out_is_end)
+{
+    enum import_place place = PLACE_UNKNOWN;
+    uint32_t other = 0;
+    braid_status status = BRAID_OK;
+    *out_is_end = has_patch(finder, buffer);
+    if (!*out_is_end)
+        status = braid_import_memory_find(finder->memory, finder->node, address, &place, &other);
+    *out_is_end = *out_is_end || place != PLACE_BUFFER;
+    return status;
+}
+
+// Addresses in the allocation, or its end.
 static braid_status patch_for(const struct finder *finder, uint32_t buffer, bool is_end)
 {
     uint32_t num;
     const struct captured_param *params = params_of(finder, &num);
-    const struct import_buffer *of = &import_buffers(finder->memory)[buffer];
+    const struct import_buffer of = import_buffers(finder->memory)[buffer];
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num && !status; i++) {
         const unsigned char *argument = argument_of(finder, i);
         for (uint32_t at = 0; at + WORD <= params[i].bytes && !status; at += WORD) {
-            const uint64_t place = word_at(argument, at) - of->begin;
-            if (is_end ? place == of->bytes : place < of->bytes)
-                status = patch_word(finder, i, at, buffer, place + of->begin);
+            const uint64_t word = word_at(argument, at);
+            bool is_own = !is_end;
+            if (is_end ? word - of.begin != of.bytes : word - of.begin >= of.bytes)
+                continue;
+            if (is_end)
+                status = find_end(finder, buffer, word, &is_own);
+            if (!status && is_own)
+                status = patch_word(finder, i, at, buffer, word);
         }
     }
     return status;
 }
 
-// Any word that looks like an address of an allocation is one, whether or not the code uses it.
+// Any word that looks like an address of an allocation is one, whether or not the code uses it. A
+// word that the code of a proven kernel does not use is rather the end of one that it uses.
 static braid_status patch_all(const struct finder *finder)
 {
-    const struct import_buffer *buffers = import_buffers(finder->memory);
     const uint32_t first = finder->memory->num_given;
     const uint32_t end = first + finder->memory->num_allocations;
+    const bool proven = finder->uses->proven[finder->node];
     braid_status status = BRAID_OK;
-    for (int is_end = 0; is_end < 2; is_end++) {
+    for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = first; i < end && !status; i++) {
-            if (braid_import_memory_lives(&buffers[i], finder->node) &&
-                (!is_end || has_patch(finder, i)))
-                status = patch_for(finder, i, is_end);
+            if (braid_import_memory_lives(&import_buffers(finder->memory)[i], finder->node))
+                status = patch_for(finder, i, proven == (turn == 0));
         }
+    }
+    return status;
+}
+
+// The buffer that a kernel means by an address: the end of one belongs to it, unless another one
+// begins there.
+static braid_status find_or_end(const struct finder *finder, uint64_t address,
+                                enum import_place *out_place, uint32_t *out_buffer)
+{
+    enum import_place end;
+    uint32_t buffer = 0;
+    braid_status status =
+        braid_import_memory_find(finder->memory, finder->node, address, out_place, out_buffer);
+    if (status || *out_place == PLACE_BUFFER || !address)
+        return status;
+    status = braid_import_memory_find(finder->memory, finder->node, address - 1, &end, &buffer);
+    if (!status && end == PLACE_BUFFER) {
+        *out_place = end;
+        *out_buffer = buffer;
     }
     return status;
 }
@@ -181,8 +219,7 @@ static braid_status use_word(const struct finder *finder, const struct code_addr
     enum import_place place;
     uint32_t buffer = 0;
     const uint64_t word = word_at(argument_of(finder, address->parameter), offset);
-    braid_status status =
-        braid_import_memory_find(finder->memory, finder->node, word, &place, &buffer);
+    braid_status status = find_or_end(finder, word, &place, &buffer);
     if (status || place == PLACE_NOWHERE)
         return status;
     if (place == PLACE_UNKNOWN)

@@ -209,6 +209,48 @@ static void a_copy_of_pageable_memory_meets_given_buffers(void **state)
     assert_int_equal(import(world, options).num_kept, 1);
 }
 
+static void the_end_of_a_buffer_belongs_to_it(void **state)
+{
+    const struct world *world = *state;
+    const braid_import_buffer given = { .address = (void *)(uintptr_t)world->one, .bytes = 64 };
+    for (int i = 0; i < 2; i++) {
+        begin(world);
+        launch(world, "store_before", world->one + (i ? 64 : BYTES));
+        launch(world, "store", world->one);
+        check_kept(world, (braid_import_options){ .buffers = &given, .num_buffers = (size_t)i }, 1);
+    }
+}
+
+// Nobody knows the code of the kernel, which has no other address of the allocation.
+static void the_end_of_an_allocation_moves_with_it(void **state)
+{
+    const struct world *world = *state;
+    braid_import *import;
+    braid_stream *stream;
+    braid_exec *exec;
+    CUdeviceptr allocation;
+    CUgraph graph;
+    uint32_t last = 0;
+    begin(world);
+    must(cuMemAllocAsync(&allocation, BYTES, world->stream));
+    must(cuMemsetD8Async(allocation, 0, BYTES, world->stream));
+    launch(world, "store_before", allocation + BYTES);
+    must(cuMemcpyDtoDAsync_v2(world->one, allocation, BYTES, world->stream));
+    must(cuMemFreeAsync(allocation, world->stream));
+    must(cuStreamEndCapture(world->stream, &graph));
+    check_ok(braid_import_create(world->device, graph, NULL, &import));
+    check_ok(braid_stream_create(world->device, NULL, &stream));
+    check_ok(braid_exec_create(world->device, braid_import_get_graph(import), NULL, &exec));
+    check_ok(braid_exec_launch(exec, stream));
+    check_ok(braid_exec_wait(exec));
+    must(cuMemcpyDtoH_v2(&last, world->one + BYTES - 4, 4));
+    assert_int_equal(last, 7);
+    braid_exec_destroy(exec);
+    braid_stream_destroy(stream);
+    braid_import_destroy(import);
+    must(cuGraphDestroy(graph));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +262,9 @@ int main(void)
                                         close_world),
         cmocka_unit_test_setup_teardown(other_memory_is_no_variable, open_world, close_world),
         cmocka_unit_test_setup_teardown(pinned_memory_is_one_for_copies_and_kernels, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(the_end_of_a_buffer_belongs_to_it, open_world, close_world),
+        cmocka_unit_test_setup_teardown(the_end_of_an_allocation_moves_with_it, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_copy_of_pageable_memory_meets_given_buffers, open_world,
                                         close_world),
