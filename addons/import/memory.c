@@ -116,6 +116,21 @@ static braid_status add_allocation(struct import_memory *memory, uint32_t node)
     return status;
 }
 
+// A free of memory that the graph does not allocate would end memory of the program.
+static braid_status check_free(const struct import_memory *memory, uint32_t node)
+{
+    const struct captured_node *of = &captured_nodes(memory->captured)[node];
+    const struct import_buffer *buffers = import_buffers(memory);
+    for (uint32_t i = memory->num_given; i < memory->num_given + memory->num_allocations; i++) {
+        if (buffers[i].begin == of->memory.address && has(buffers[i].born, node))
+            return BRAID_OK;
+    }
+    return braid_error(BRAID_UNSUPPORTED,
+                       "node %s of the captured graph, a free, frees memory that no node before it "
+                       "allocates",
+                       of->place);
+}
+
 braid_status braid_import_memory_create(const struct gpu_backend *gpu,
                                         const struct captured_graph *captured,
                                         const braid_import_options *options,
@@ -126,6 +141,10 @@ braid_status braid_import_memory_create(const struct gpu_backend *gpu,
     for (uint32_t i = 0; i < captured->nodes.num && !status; i++) {
         if (captured_nodes(captured)[i].type == GPU_NODE_ALLOCATION)
             status = add_allocation(&memory, i);
+    }
+    for (uint32_t i = 0; i < captured->nodes.num && !status; i++) {
+        if (captured_nodes(captured)[i].type == GPU_NODE_FREE)
+            status = check_free(&memory, i);
     }
     if (status)
         braid_import_memory_finish(&memory);

@@ -41,7 +41,7 @@ static inline const struct import_buffer *import_buffers(const struct import_mem
 }
 
 // Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT (buffers that the program gives overlap),
-// BRAID_UNSUPPORTED (names an allocation that the graph does not free).
+// BRAID_UNSUPPORTED (names an allocation that the graph does not free, or a free without one).
 braid_status braid_import_memory_create(const struct gpu_backend *gpu,
                                         const struct captured_graph *captured,
                                         const braid_import_options *options,

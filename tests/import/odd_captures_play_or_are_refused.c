@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs that few programs make are imported as the driver plays them, or are refused by a node's
+// name.
+#include <string.h>
+
+#include <braid/braid.h>
+
+#include "cuda_abi.h"
+#include "support/check.h"
+
+enum { BYTES = 256 };
+
+struct world {
+    braid_device *device;
+    braid_stream *stream;
+    CUcontext context;
+    CUdeviceptr one, other;
+    CUgraph graph;
+};
+
+static void must(CUresult result)
+{
+    assert_int_equal(result, CUDA_SUCCESS);
+}
+
+static int open_world(void **state)
+{
+    static struct world world;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &world.device));
+    check_ok(braid_stream_create(world.device, NULL, &world.stream));
+    must(cuDevicePrimaryCtxRetain(&world.context, 0));
+    must(cuCtxSetCurrent(world.context));
+    must(cuMemAlloc_v2(&world.one, BYTES));
+    must(cuMemAlloc_v2(&world.other, BYTES));
+    must(cuMemsetD8_v2(world.one, 1, BYTES));
+    must(cuMemsetD8_v2(world.other, 2, BYTES));
+    must(cuGraphCreate(&world.graph, 0));
+    *state = &world;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    struct world *world = *state;
+    must(cuGraphDestroy(world->graph));
+    must(cuMemFree_v2(world->one));
+    must(cuMemFree_v2(world->other));
+    braid_stream_destroy(world->stream);
+    check_ok(braid_device_close(world->device));
+    must(cuDevicePrimaryCtxRelease_v2(0));
+    return 0;
+}
+
+static void play(const struct world *world)
+{
+    braid_import *import;
+    braid_exec *exec;
+    check_ok(braid_import_create(world->device, world->graph, NULL, &import));
+    check_ok(braid_exec_create(world->device, braid_import_get_graph(import), NULL, &exec));
+    check_ok(braid_exec_launch(exec, world->stream));
+    check_ok(braid_exec_wait(exec));
+    braid_exec_destroy(exec);
+    braid_import_destroy(import);
+}
+
+static void a_copy_of_no_bytes_passes_orders_on(void **state)
+{
+    const struct world *world = *state;
+    CUgraphNode copy, first, last;
+    unsigned char found = 0;
+    CUDA_MEMCPY3D none = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .srcDevice = world->one,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = world->other,
+                           .Height = 1,
+                           .Depth = 1 };
+    CUDA_MEMSET_NODE_PARAMS fill = {
+        .dst = world->one, .elementSize = 1, .width = BYTES, .height = 1, .value = 3
+    };
+    must(cuGraphAddMemsetNode(&first, world->graph, NULL, 0, &fill, world->context));
+    must(cuGraphAddMemcpyNode(&copy, world->graph, &first, 1, &none, world->context));
+    fill.value = 4;
+    must(cuGraphAddMemsetNode(&last, world->graph, &copy, 1, &fill, world->context));
+    for (int i = 0; i < 20; i++) {
+        play(world);
+        must(cuMemcpyDtoH_v2(&found, world->one + BYTES - 1, 1));
+        assert_int_equal(found, 4);
+    }
+    must(cuMemcpyDtoH_v2(&found, world->other, 1));
+    assert_int_equal(found, 2);
+}
+
+static void a_free_of_another_graphs_memory_is_refused(void **state)
+{
+    const struct world *world = *state;
+    CUDA_MEM_ALLOC_NODE_PARAMS params = {
+        .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                       .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+        .bytesize = BYTES,
+    };
+    braid_import *import = NULL;
+    CUgraph allocating;
+    CUgraphNode node;
+    must(cuGraphCreate(&allocating, 0));
+    must(cuGraphAddMemAllocNode(&node, allocating, NULL, 0, &params));
+    must(cuGraphAddMemFreeNode(&node, world->graph, NULL, 0, params.dptr));
+    assert_int_equal(braid_import_create(world->device, world->graph, NULL, &import),
+                     BRAID_UNSUPPORTED);
+    assert_non_null(strstr(braid_error_get_message(), "node 0 of the captured graph, a free"));
+    must(cuGraphDestroy(allocating));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_copy_of_no_bytes_passes_orders_on, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(a_free_of_another_graphs_memory_is_refused, open_world,
+                                        close_world),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
