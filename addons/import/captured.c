@@ -267,19 +267,37 @@ static braid_status read_free(const struct reader *reader, gpu_node handle,
     return braid_gpu_check(reader->gpu, result, &reader->api->node_free, "reading a captured free");
 }
 
+// One of no bytes does nothing.
+static braid_status read_copy(const struct reader *reader, gpu_node handle,
+                              struct captured_node *node)
+{
+    struct cuda_copy_parameters *told = &node->copy;
+    const gpu_result result = reader->api->node_copy(handle, told);
+    if (!result && (!told->width || !told->height || !told->depth))
+        node->type = GPU_NODE_EMPTY;
+    return braid_gpu_check(reader->gpu, result, &reader->api->node_copy, "reading a captured copy");
+}
+
+static braid_status read_fill(const struct reader *reader, gpu_node handle,
+                              struct captured_node *node)
+{
+    struct cuda_fill_parameters *told = &node->fill;
+    const gpu_result result = reader->api->node_fill(handle, told);
+    if (!result && (!told->width || !told->height))
+        node->type = GPU_NODE_EMPTY;
+    return braid_gpu_check(reader->gpu, result, &reader->api->node_fill, "reading a captured fill");
+}
+
 static braid_status read_work(const struct reader *reader, gpu_node handle,
                               struct captured_node *node)
 {
-    const struct gpu_api *api = reader->api;
     switch (node->type) {
     case GPU_NODE_KERNEL:
         return read_kernel(reader, handle, node);
     case GPU_NODE_COPY:
-        return braid_gpu_check(reader->gpu, api->node_copy(handle, &node->copy), &api->node_copy,
-                               "reading a captured copy");
+        return read_copy(reader, handle, node);
     case GPU_NODE_FILL:
-        return braid_gpu_check(reader->gpu, api->node_fill(handle, &node->fill), &api->node_fill,
-                               "reading a captured fill");
+        return read_fill(reader, handle, node);
     case GPU_NODE_HOST:
         return read_host(reader, handle, node);
     case GPU_NODE_ALLOCATION:

@@ -28,7 +28,8 @@ struct captured_kernel {
 };
 
 struct captured_node {
-    int type;       // GPU_NODE_EMPTY also stands for the begin and the end of a child graph
+    int type;       // GPU_NODE_EMPTY also stands for the begin and the end of a child graph, and
+                    // for copies and fills of no bytes
     char place[40]; // for messages: "3"; in a child graph "3.1"
     union {
         struct captured_kernel kernel;
