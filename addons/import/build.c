@@ -19,7 +19,7 @@ struct builder {
     uint32_t num_named;
     uint32_t node; // which is added
     struct array accesses, after, args;
-    size_t next_access, next_hold, next_edge, next_patch; // behind those of nodes before
+    size_t next_access, next_hold, next_edge, next_patch, next_word; // behind those of nodes before
 };
 
 static braid_status no_memory(void)
@@ -178,6 +178,22 @@ static braid_status make_args(struct builder *builder, size_t first_patch)
     return is_done ? BRAID_OK : no_memory();
 }
 
+// For the node that was added last.
+static braid_status add_words(struct builder *builder)
+{
+    const struct array *list = &builder->import->uses.words;
+    braid_graph *graph = builder->import->graph;
+    for (; builder->next_word < list->num; builder->next_word++) {
+        struct code_word word = ((const struct code_word *)list->items)[builder->next_word];
+        if (word.node != builder->node)
+            break;
+        word.node = graph_num_nodes(graph) - 1;
+        if (!braid_array_put(&graph->words, &word, sizeof(word)))
+            return no_memory();
+    }
+    return BRAID_OK;
+}
+
 static braid_status add_kernel(struct builder *builder, size_t first_patch, braid_node *out_node)
 {
     const struct captured_kernel *kernel = &node_of(builder)->kernel;
@@ -202,7 +218,7 @@ static braid_status add_kernel(struct builder *builder, size_t first_patch, brai
         status = braid_graph_add_address(
             builder->import->graph, patches[i].argument, patches[i].offset,
             builder->resources[patches[i].buffer + USE_FIRST_BUFFER], patches[i].addend);
-    return status;
+    return status ? status : add_words(builder);
 }
 
 // ---- copies and fills ----

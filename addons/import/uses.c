@@ -115,6 +115,12 @@ static uint64_t word_at(const unsigned char *argument, uint32_t offset)
     return word;
 }
 
+static braid_status put_word(const struct finder *finder, uint32_t argument, uint32_t offset)
+{
+    const struct code_word word = { finder->node, argument, offset, WORD };
+    return braid_array_put(&finder->uses->words, &word, sizeof(word)) ? BRAID_OK : no_memory();
+}
+
 // The word becomes an address of the allocation, unless one that it overlaps does.
 static braid_status patch_word(const struct finder *finder, uint32_t argument, uint32_t offset,
                                uint32_t buffer, uint64_t word)
@@ -127,7 +133,9 @@ static braid_status patch_word(const struct finder *finder, uint32_t argument, u
             offset < all[i].offset + WORD)
             return BRAID_OK;
     }
-    return braid_array_put(&finder->uses->patches, &patch, sizeof(patch)) ? BRAID_OK : no_memory();
+    if (!braid_array_put(&finder->uses->patches, &patch, sizeof(patch)))
+        return no_memory();
+    return put_word(finder, argument, offset);
 }
 
 static bool has_patch(const struct finder *finder, uint32_t buffer)
@@ -219,7 +227,9 @@ static braid_status use_word(const struct finder *finder, const struct code_addr
     enum import_place place;
     uint32_t buffer = 0;
     const uint64_t word = word_at(argument_of(finder, address->parameter), offset);
-    braid_status status = find_or_end(finder, word, &place, &buffer);
+    braid_status status = put_word(finder, address->parameter, offset);
+    if (!status)
+        status = find_or_end(finder, word, &place, &buffer);
     if (status || place == PLACE_NOWHERE)
         return status;
     if (place == PLACE_UNKNOWN)
@@ -476,6 +486,7 @@ void braid_import_uses_finish(struct import_uses *uses)
     braid_array_finish(&uses->accesses);
     braid_array_finish(&uses->holds);
     braid_array_finish(&uses->patches);
+    braid_array_finish(&uses->words);
     braid_array_finish(&uses->reasons);
     *uses = (struct import_uses){ 0 };
 }

@@ -28,6 +28,7 @@ struct import_uses {
     struct array accesses;  // struct import_access, by node
     struct array holds;     // the same: unproven nodes that may use an allocation of the graph
     struct array patches;   // struct import_patch, by node, argument and offset
+    struct array words;     // struct code_word, by captured node: what setters leave as it is
     struct array reasons;   // struct import_reason, by node
 };
 

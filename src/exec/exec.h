@@ -98,6 +98,7 @@ struct braid_exec {
     struct tasks tasks;
     struct extents extents; // the graph's, for copies and fills that change
     struct array words;     // the graph's struct code_word, which setters leave as they are
+    bool edges_only;        // the graph's: setters leave all memory of its nodes as it is
     struct program program;
     const struct player *player;
     const struct island_shape *shape; // the whole graph is one island; NULL: it is not

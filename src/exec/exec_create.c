@@ -484,6 +484,7 @@ static braid_status copy_words(braid_exec *exec, const braid_graph *graph)
     if (num)
         memcpy(words, graph->words.items, num * bytes);
     exec->words = (struct array){ .items = words, .num = num };
+    exec->edges_only = graph->edges_only;
     return BRAID_OK;
 }
 

@@ -407,6 +407,9 @@ static braid_status check_words(const struct setter *setter, const braid_arg *ar
                                 size_t num)
 {
     const struct tasks *tasks = &setter->exec->tasks;
+    const char *why = setter->exec->edges_only
+                          ? "its import found orders by that: import again"
+                          : "declares accesses by it: declare them without the code";
     size_t num_words;
     const struct code_word *words =
         braid_graph_words_of(&setter->exec->words, setter->node, &num_words);
@@ -417,11 +420,12 @@ static braid_status check_words(const struct setter *setter, const braid_arg *ar
         const uint64_t at = braid_tasks_arg_offset(tasks, setter->node, words[i].argument);
         const char *had = (const char *)tasks->slot_bytes[TASK_SLOT_ARGUMENTS] + at;
         const char *given = args[index - first].data;
-        if (braid_tasks_is_address(tasks, setter->node, TASK_SLOT_ARGUMENTS, at) ||
+        if (braid_tasks_is_address(tasks, setter->node, TASK_SLOT_ARGUMENTS,
+                                   at + words[i].offset) ||
             memcmp(had + words[i].offset, given + words[i].offset, words[i].bytes) != 0)
             return braid_error_invalid("%s: node %s: its code uses argument %zu as an address, and "
-                                       "declares accesses by it: declare them without the code",
-                                       setter->function, name_node(setter).text, index);
+                                       "%s",
+                                       setter->function, name_node(setter).text, index, why);
     }
     return BRAID_OK;
 }
@@ -539,6 +543,20 @@ static uint32_t bytes_of(const struct setter *setter, uint32_t target)
         ->fill.value_bytes;
 }
 
+// The orders of an import hold for the memory that its nodes had.
+static braid_status check_memory(const struct setter *setter, uint32_t target, const void *value)
+{
+    const braid_fill_values *fill = value;
+    const bool is_value = target == BRAID_TARGET_FILL && !fill->to && !fill->num_values;
+    const bool is_memory = target == BRAID_TARGET_TO || target == BRAID_TARGET_FROM ||
+                           target == BRAID_TARGET_BYTES || target == BRAID_TARGET_NUM_VALUES ||
+                           target == BRAID_TARGET_COPY || target == BRAID_TARGET_FILL;
+    if (!setter->exec->edges_only || !is_memory || is_value)
+        return BRAID_OK;
+    return braid_error_invalid("%s: node %s: the import found orders by its memory: import again",
+                               setter->function, name_node(setter).text);
+}
+
 static braid_status set_target(const struct setter *setter, uint32_t target, const void *value)
 {
     struct pieces pieces = { .num = 0 };
@@ -585,11 +603,13 @@ braid_status braid_exec_set(braid_exec *exec, braid_node node, braid_target targ
         return BRAID_OK;
     if (!status)
         status = check_target(&setter, target, index);
+    if (!status && !value)
+        status =
+            braid_error_invalid("braid_exec_set: node %s: value is NULL", name_node(&setter).text);
+    if (!status)
+        status = check_memory(&setter, target, value);
     if (status)
         return status;
-    if (!value)
-        return braid_error_invalid("braid_exec_set: node %s: value is NULL",
-                                   name_node(&setter).text);
     if (target != BRAID_TARGET_ARGUMENT)
         return set_target(&setter, target, value);
     uint32_t num = count_args(&setter);
