@@ -221,6 +221,14 @@ static braid_status find_or_end(const struct finder *finder, uint64_t address,
     return status;
 }
 
+// A number, such as a distance of rows, or NULL. Far from all memory a pointer may stand that a
+// kernel moves into memory before it uses it. At offsets that nobody knows, most words are others.
+static bool is_number(const struct code_address *address, uint64_t word)
+{
+    const uint64_t first = UINT64_C(1) << 32, end = UINT64_C(1) << 57;
+    return address->bytes > WORD || word < first || word >= end;
+}
+
 static braid_status use_word(const struct finder *finder, const struct code_address *address,
                              uint32_t offset)
 {
@@ -230,9 +238,9 @@ static braid_status use_word(const struct finder *finder, const struct code_addr
     braid_status status = put_word(finder, address->parameter, offset);
     if (!status)
         status = find_or_end(finder, word, &place, &buffer);
-    if (status || place == PLACE_NOWHERE)
+    if (status || (place == PLACE_NOWHERE && is_number(address, word)))
         return status;
-    if (place == PLACE_UNKNOWN)
+    if (place == PLACE_UNKNOWN || place == PLACE_NOWHERE)
         return distrust(finder, 0, "argument %u has an address in no known memory",
                         address->parameter);
     if (place == PLACE_DEAD)

@@ -48,6 +48,17 @@ static const char text[] = ".version 7.8\n"
                            "mov.u32 %v, 7;\n"
                            "st.global.u32 [%a+-4], %v;\n"
                            "ret;\n"
+                           "}\n"
+                           ".visible .entry store_far(.param .u64 base, .param .u64 by)\n"
+                           "{\n"
+                           ".reg .u32 %v;\n"
+                           ".reg .u64 %a, %b;\n"
+                           "ld.param.u64 %a, [base];\n"
+                           "ld.param.u64 %b, [by];\n"
+                           "add.u64 %a, %a, %b;\n"
+                           "mov.u32 %v, 7;\n"
+                           "st.global.u32 [%a+-1099511627776], %v;\n"
+                           "ret;\n"
                            "}\n";
 
 enum { BYTES = 4096 };
@@ -99,12 +110,13 @@ static void begin(const struct world *world)
 static void launch(const struct world *world, const char *name, CUdeviceptr argument)
 {
     CUfunction function;
-    void *args[] = { &argument };
+    uint64_t number = 64;
+    void *args[] = { &argument, &number }; // few kernels have the second
     must(cuModuleGetFunction(&function, world->module, name));
     must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, world->stream, args, NULL));
 }
 
-// Ends the capture, and imports it. Each node is proven.
+// Ends the capture, and imports it.
 static braid_import_info import(const struct world *world, braid_import_options options)
 {
     static const char *const texts[] = { text };
@@ -118,13 +130,15 @@ static braid_import_info import(const struct world *world, braid_import_options 
     braid_import_get_info(import, &info);
     braid_import_destroy(import);
     must(cuGraphDestroy(graph));
-    assert_int_equal(info.num_unproven, 0);
     return info;
 }
 
+// Each node is proven.
 static void check_kept(const struct world *world, braid_import_options options, uint64_t num)
 {
-    assert_int_equal(import(world, options).num_kept, num);
+    const braid_import_info info = import(world, options);
+    assert_int_equal(info.num_kept, num);
+    assert_int_equal(info.num_unproven, 0);
 }
 
 static CUdeviceptr address_of(const struct world *world, const char *variable)
@@ -221,6 +235,22 @@ static void the_end_of_a_buffer_belongs_to_it(void **state)
     }
 }
 
+// The base of an array whose first index is far from 0 lies in no memory.
+static void a_pointer_from_afar_is_not_proven(void **state)
+{
+    const struct world *world = *state;
+    begin(world);
+    launch(world, "store_far", world->one + (UINT64_C(1) << 40));
+    launch(world, "store", world->one);
+    const braid_import_info info = import(world, (braid_import_options){ 0 });
+    assert_int_equal(info.num_kept, 1);
+    assert_int_equal(info.num_unproven, 1);
+    begin(world);
+    launch(world, "store_far", world->other);
+    launch(world, "store", world->one);
+    check_kept(world, (braid_import_options){ 0 }, 0);
+}
+
 // Nobody knows the code of the kernel, which has no other address of the allocation.
 static void the_end_of_an_allocation_moves_with_it(void **state)
 {
@@ -264,6 +294,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(pinned_memory_is_one_for_copies_and_kernels, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(the_end_of_a_buffer_belongs_to_it, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_pointer_from_afar_is_not_proven, open_world, close_world),
         cmocka_unit_test_setup_teardown(the_end_of_an_allocation_moves_with_it, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_copy_of_pageable_memory_meets_given_buffers, open_world,
