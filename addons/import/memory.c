@@ -211,6 +211,26 @@ static bool is_mapped(uint64_t address)
     return mincore(begin, 1, &state) == 0 || errno != ENOMEM;
 }
 
+// Memory that the program mapped piece by piece is one buffer, since a kernel may pass from one
+// piece to the next. The driver tells memory of a pool by allocations.
+static braid_status widen(const struct gpu_backend *gpu, void *address, void **begin, size_t *bytes)
+{
+    void *pool = NULL, *first = NULL;
+    size_t all = 0;
+    if (!gpu->api->pointer_attribute(&pool, GPU_POINTER_POOL, address) && pool)
+        return BRAID_OK;
+    gpu_result result = gpu->api->pointer_attribute(&first, GPU_POINTER_BEGIN, address);
+    if (!result)
+        result = gpu->api->pointer_attribute(&all, GPU_POINTER_BYTES, address);
+    const uintptr_t before = (uintptr_t)*begin - (uintptr_t)first;
+    if (!result && before < all && *bytes <= all - before) {
+        *begin = first;
+        *bytes = all;
+    }
+    return braid_gpu_check(gpu, result, &gpu->api->pointer_attribute,
+                           "asking for the range of an address");
+}
+
 // Only a driver that does not know the address says so. Other errors say nothing of the memory.
 static braid_status ask_driver(struct import_memory *memory, uint64_t address,
                                enum import_place *out_place, uint32_t *out_buffer)
@@ -226,6 +246,9 @@ static braid_status ask_driver(struct import_memory *memory, uint64_t address,
     if (result)
         return braid_gpu_check(memory->gpu, result, &memory->gpu->api->address_range,
                                "asking for the memory of an address");
+    braid_status status = widen(memory->gpu, at, &begin, &bytes);
+    if (status)
+        return status;
     const struct import_buffer buffer = {
         .kind = BUFFER_DRIVER,
         .begin = (uintptr_t)begin,

@@ -4,6 +4,7 @@
 
 #include "entry.h"
 #include "memory.h"
+#include "settings.h"
 #include "world.h"
 
 enum { NO_DEVICE = -2 }; // what the driver tells of pageable memory
@@ -129,6 +130,17 @@ CUresult cuPointerGetAttributes(unsigned num_attributes, CUpointer_attribute *at
     return result;
 }
 
+// As the driver tells memory of cuMemMap: what is mapped at once, though the whole is reserved.
+static void tell_piece(struct memory_facts *facts, CUdeviceptr memory)
+{
+    const uint64_t piece = setting(SETTING_PIECES), start = (uintptr_t)facts->start;
+    if (!piece)
+        return;
+    const uint64_t before = (memory - start) / piece * piece;
+    facts->start = (char *)facts->start + before;
+    facts->bytes = facts->bytes - before < piece ? facts->bytes - before : piece;
+}
+
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *out_start, size_t *out_bytes, CUdeviceptr memory)
 {
     struct memory_facts facts;
@@ -137,6 +149,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *out_start, size_t *out_bytes, CUde
         return result;
     if (!describe(memory, &facts))
         return CUDA_ERROR_NOT_FOUND;
+    tell_piece(&facts, memory);
     if (out_start != NULL)
         *out_start = (CUdeviceptr)(uintptr_t)facts.start;
     if (out_bytes != NULL)

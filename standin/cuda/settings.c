@@ -28,6 +28,7 @@ static const struct {
     [SETTING_PEERS] = { "BRAID_STANDIN_PEERS", 1, 0, 1 },
     [SETTING_PTX] = { "BRAID_STANDIN_PTX", 0, 0, 2 },
     [SETTING_VERSION] = { "BRAID_STANDIN_VERSION", 13000, 11040, 13050 },
+    [SETTING_PIECES] = { "BRAID_STANDIN_PIECES", 0, 0, UINT64_MAX },
 };
 
 static _Atomic uint64_t values[NUM_SETTINGS];

@@ -16,6 +16,7 @@ enum setting {
     SETTING_PEERS,           // whether devices can be given access to each other's memory
     SETTING_PTX,             // whether entries without a host function run as PTX
     SETTING_VERSION,         // the driver's
+    SETTING_PIECES,          // memory counts as mapped in pieces of so many bytes; 0: as a whole
     NUM_SETTINGS,
 };
 

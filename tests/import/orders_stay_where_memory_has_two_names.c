@@ -6,6 +6,7 @@
 #include <braid/braid.h>
 
 #include "cuda_abi.h"
+#include "standin_control.h"
 #include "support/check.h"
 
 static const char text[] = ".version 7.8\n"
@@ -235,6 +236,18 @@ static void the_end_of_a_buffer_belongs_to_it(void **state)
     }
 }
 
+static void pieces_that_are_mapped_are_one_buffer(void **state)
+{
+    const struct world *world = *state;
+    assert_true(standin_configure("BRAID_STANDIN_PIECES", "1024"));
+    begin(world);
+    launch(world, "store", world->one);
+    launch(world, "store", world->one + 3000);
+    launch(world, "store", world->other);
+    check_kept(world, (braid_import_options){ 0 }, 1);
+    assert_true(standin_configure("BRAID_STANDIN_PIECES", NULL));
+}
+
 // The base of an array whose first index is far from 0 lies in no memory.
 static void a_pointer_from_afar_is_not_proven(void **state)
 {
@@ -294,6 +307,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(pinned_memory_is_one_for_copies_and_kernels, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(the_end_of_a_buffer_belongs_to_it, open_world, close_world),
+        cmocka_unit_test_setup_teardown(pieces_that_are_mapped_are_one_buffer, open_world,
+                                        close_world),
         cmocka_unit_test_setup_teardown(a_pointer_from_afar_is_not_proven, open_world, close_world),
         cmocka_unit_test_setup_teardown(the_end_of_an_allocation_moves_with_it, open_world,
                                         close_world),

@@ -45,7 +45,10 @@ enum {
     GPU_POINTER_MEMORY_TYPE = 2,
     GPU_POINTER_MANAGED = 8, // CUDA
     GPU_POINTER_DEVICE = 9,  // CUDA
-    GPU_COPY_DEFAULT = 4,    // HIP: the runtime finds the kinds of the addresses
+    GPU_POINTER_BEGIN = 11,  // CUDA, as the next two: of the range that was reserved
+    GPU_POINTER_BYTES = 12,
+    GPU_POINTER_POOL = 17,
+    GPU_COPY_DEFAULT = 4, // HIP: the runtime finds the kinds of the addresses
 };
 
 // CUDA only.
