@@ -88,6 +88,16 @@ static braid_status refuse_dead(const struct finder *finder, uint32_t buffer)
                                nodes[import_buffers(finder->memory)[buffer].node].place);
 }
 
+static braid_status refuse_hidden(const struct finder *finder, uint32_t buffer, const char *where)
+{
+    const struct captured_node *nodes = captured_nodes(finder->captured);
+    return braid_error(BRAID_UNSUPPORTED,
+                       "node %s of the captured graph, a kernel, may hide an address of node %s, "
+                       "an allocation, in %s",
+                       node_of(finder)->place,
+                       nodes[import_buffers(finder->memory)[buffer].node].place, where);
+}
+
 // ---- kernels ----
 
 static const struct captured_param *params_of(const struct finder *finder, uint32_t *out_num)
@@ -229,6 +239,18 @@ static bool is_number(const struct code_address *address, uint64_t word)
     return address->bytes > WORD || word < first || word >= end;
 }
 
+static braid_status distrust_word(const struct finder *finder, uint32_t argument,
+                                  enum import_place place)
+{
+    const uint32_t first = finder->memory->num_given;
+    for (uint32_t i = first; i < first + finder->memory->num_allocations; i++) {
+        if (place == PLACE_NOWHERE &&
+            braid_import_memory_lives(&import_buffers(finder->memory)[i], finder->node))
+            return refuse_hidden(finder, i, "an argument that points to no memory");
+    }
+    return distrust(finder, 0, "argument %u has an address in no known memory", argument);
+}
+
 static braid_status use_word(const struct finder *finder, const struct code_address *address,
                              uint32_t offset)
 {
@@ -241,8 +263,7 @@ static braid_status use_word(const struct finder *finder, const struct code_addr
     if (status || (place == PLACE_NOWHERE && is_number(address, word)))
         return status;
     if (place == PLACE_UNKNOWN || place == PLACE_NOWHERE)
-        return distrust(finder, 0, "argument %u has an address in no known memory",
-                        address->parameter);
+        return distrust_word(finder, address->parameter, place);
     if (place == PLACE_DEAD)
         return refuse_dead(finder, buffer);
     if (import_buffers(finder->memory)[buffer].kind == BUFFER_ALLOCATION)
@@ -293,11 +314,7 @@ static braid_status hold_allocations(const struct finder *finder)
         if (!braid_import_memory_lives(&buffers[i], finder->node))
             continue;
         if (node_of(finder)->type == GPU_NODE_KERNEL && may_have_map(finder))
-            return braid_error(BRAID_UNSUPPORTED,
-                               "node %s of the captured graph, a kernel, may hide an address of "
-                               "node %s, an allocation, in a tensor map",
-                               node_of(finder)->place,
-                               captured_nodes(finder->captured)[buffers[i].node].place);
+            return refuse_hidden(finder, i, "a tensor map");
         if (!braid_array_put(&finder->uses->holds, &hold, sizeof(hold)))
             return no_memory();
     }

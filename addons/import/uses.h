@@ -33,7 +33,7 @@ struct import_uses {
 };
 
 // The device is current. Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT (names a node that uses an
-// allocation too early or too late), BRAID_UNSUPPORTED (names a node that hides an address in one).
+// allocation too early or too late), BRAID_UNSUPPORTED (names one that may hide an address in it).
 braid_status braid_import_find_uses(struct import_memory *memory, const struct import_code *code,
                                     struct import_uses *out_uses);
 void braid_import_uses_finish(struct import_uses *uses);

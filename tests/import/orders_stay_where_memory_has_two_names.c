@@ -264,6 +264,28 @@ static void a_pointer_from_afar_is_not_proven(void **state)
     check_kept(world, (braid_import_options){ 0 }, 0);
 }
 
+// It may be one of an allocation, whose place Braid chooses.
+static void a_pointer_from_afar_and_an_allocation_are_refused(void **state)
+{
+    const struct world *world = *state;
+    static const char *const texts[] = { text };
+    braid_import *import;
+    CUdeviceptr allocation;
+    CUgraph graph;
+    begin(world);
+    must(cuMemAllocAsync(&allocation, BYTES, world->stream));
+    launch(world, "store_far", allocation + (UINT64_C(1) << 40));
+    must(cuMemFreeAsync(allocation, world->stream));
+    must(cuStreamEndCapture(world->stream, &graph));
+    assert_int_equal(braid_import_create(world->device, graph,
+                                         &(braid_import_options){ .texts = texts, .num_texts = 1 },
+                                         &import),
+                     BRAID_UNSUPPORTED);
+    assert_non_null(strstr(braid_error_get_message(), "node 1 of the captured graph, a kernel, "
+                                                      "may hide an address of node 0"));
+    must(cuGraphDestroy(graph));
+}
+
 // Nobody knows the code of the kernel, which has no other address of the allocation.
 static void the_end_of_an_allocation_moves_with_it(void **state)
 {
@@ -310,6 +332,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(pieces_that_are_mapped_are_one_buffer, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_pointer_from_afar_is_not_proven, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_pointer_from_afar_and_an_allocation_are_refused,
+                                        open_world, close_world),
         cmocka_unit_test_setup_teardown(the_end_of_an_allocation_moves_with_it, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_copy_of_pageable_memory_meets_given_buffers, open_world,
