@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "base/host_memory.h"
 
-enum { WORD = 8, TENSOR_MAP_BYTES = 128, TENSOR_MAP_ALIGNMENT = 64 };
+// Addresses in packed structs stand at multiples of a step.
+enum { WORD = 8, STEP = 4, TENSOR_MAP_BYTES = 128, TENSOR_MAP_ALIGNMENT = 64 };
 
 struct finder {
     struct import_memory *memory;
@@ -181,7 +182,7 @@ static braid_status patch_for(const struct finder *finder, uint32_t buffer, bool
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num && !status; i++) {
         const unsigned char *argument = argument_of(finder, i);
-        for (uint32_t at = 0; at + WORD <= params[i].bytes && !status; at += WORD) {
+        for (uint32_t at = 0; at + WORD <= params[i].bytes && !status; at += STEP) {
             const uint64_t word = word_at(argument, at);
             bool is_own = !is_end;
             if (is_end ? word - of.begin != of.bytes : word - of.begin >= of.bytes)

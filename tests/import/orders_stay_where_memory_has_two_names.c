@@ -50,6 +50,17 @@ static const char text[] = ".version 7.8\n"
                            "st.global.u32 [%a+-4], %v;\n"
                            "ret;\n"
                            "}\n"
+                           ".visible .entry store_packed(.param .align 4 .b8 all[12])\n"
+                           "{\n"
+                           ".reg .u32 %v, %l, %h;\n"
+                           ".reg .u64 %a;\n"
+                           "ld.param.u32 %l, [all+4];\n"
+                           "ld.param.u32 %h, [all+8];\n"
+                           "mov.b64 %a, {%l, %h};\n"
+                           "mov.u32 %v, 7;\n"
+                           "st.global.u32 [%a], %v;\n"
+                           "ret;\n"
+                           "}\n"
                            ".visible .entry store_far(.param .u64 base, .param .u64 by)\n"
                            "{\n"
                            ".reg .u32 %v;\n"
@@ -108,13 +119,18 @@ static void begin(const struct world *world)
     must(cuStreamBeginCapture_v2(world->stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 }
 
-static void launch(const struct world *world, const char *name, CUdeviceptr argument)
+static void launch_with(const struct world *world, const char *name, void *argument)
 {
     CUfunction function;
     uint64_t number = 64;
-    void *args[] = { &argument, &number }; // few kernels have the second
+    void *args[] = { argument, &number }; // few kernels have the second
     must(cuModuleGetFunction(&function, world->module, name));
     must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, world->stream, args, NULL));
+}
+
+static void launch(const struct world *world, const char *name, CUdeviceptr argument)
+{
+    launch_with(world, name, &argument);
 }
 
 // Ends the capture, and imports it.
@@ -286,20 +302,17 @@ static void a_pointer_from_afar_and_an_allocation_are_refused(void **state)
     must(cuGraphDestroy(graph));
 }
 
-// Nobody knows the code of the kernel, which has no other address of the allocation.
-static void the_end_of_an_allocation_moves_with_it(void **state)
+// The last word of an allocation of 0 behind a kernel whose code nobody knows.
+static uint32_t play_last_word(const struct world *world, const char *name, CUdeviceptr allocation,
+                               void *argument)
 {
-    const struct world *world = *state;
     braid_import *import;
     braid_stream *stream;
     braid_exec *exec;
-    CUdeviceptr allocation;
     CUgraph graph;
     uint32_t last = 0;
-    begin(world);
-    must(cuMemAllocAsync(&allocation, BYTES, world->stream));
     must(cuMemsetD8Async(allocation, 0, BYTES, world->stream));
-    launch(world, "store_before", allocation + BYTES);
+    launch_with(world, name, argument);
     must(cuMemcpyDtoDAsync_v2(world->one, allocation, BYTES, world->stream));
     must(cuMemFreeAsync(allocation, world->stream));
     must(cuStreamEndCapture(world->stream, &graph));
@@ -309,11 +322,34 @@ static void the_end_of_an_allocation_moves_with_it(void **state)
     check_ok(braid_exec_launch(exec, stream));
     check_ok(braid_exec_wait(exec));
     must(cuMemcpyDtoH_v2(&last, world->one + BYTES - 4, 4));
-    assert_int_equal(last, 7);
     braid_exec_destroy(exec);
     braid_stream_destroy(stream);
     braid_import_destroy(import);
     must(cuGraphDestroy(graph));
+    return last;
+}
+
+// The kernel has no other address of the allocation.
+static void the_end_of_an_allocation_moves_with_it(void **state)
+{
+    const struct world *world = *state;
+    CUdeviceptr allocation, end;
+    begin(world);
+    must(cuMemAllocAsync(&allocation, BYTES, world->stream));
+    end = allocation + BYTES;
+    assert_int_equal(play_last_word(world, "store_before", allocation, &end), 7);
+}
+
+static void an_address_in_a_packed_struct_moves_with_it(void **state)
+{
+    const struct world *world = *state;
+    unsigned char packed[12] = { 0 };
+    CUdeviceptr allocation, last;
+    begin(world);
+    must(cuMemAllocAsync(&allocation, BYTES, world->stream));
+    last = allocation + BYTES - 4;
+    memcpy(packed + 4, &last, sizeof(last));
+    assert_int_equal(play_last_word(world, "store_packed", allocation, packed), 7);
 }
 
 int main(void)
@@ -335,6 +371,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_pointer_from_afar_and_an_allocation_are_refused,
                                         open_world, close_world),
         cmocka_unit_test_setup_teardown(the_end_of_an_allocation_moves_with_it, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(an_address_in_a_packed_struct_moves_with_it, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_copy_of_pageable_memory_meets_given_buffers, open_world,
                                         close_world),
