@@ -50,6 +50,7 @@ typedef struct braid_import_options {
 // Reads a CUgraph, which stays as it is. You may destroy it afterwards. Its modules, and the data
 // of its host calls, live as long as each exec of the import's graph. Two nodes keep their captured
 // order unless the code of both proves that they share no memory which one of them writes.
+// Allocations of the graph move: addresses in arguments follow, others are lost.
 // Errors: BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR, BRAID_IO_ERROR (a file),
 // BRAID_UNSUPPORTED (no CUDA device, a driver before CUDA 12.4, or a node that Braid cannot do).
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_create(braid_device *device, void *captured,
