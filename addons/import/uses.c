@@ -265,8 +265,8 @@ static braid_status use_word(const struct finder *finder, const struct code_addr
         return status;
     if (place == PLACE_UNKNOWN || place == PLACE_NOWHERE)
         return distrust_word(finder, address->parameter, place);
-    if (place == PLACE_DEAD)
-        return refuse_dead(finder, buffer);
+    if (place == PLACE_DEAD) // at an offset that nobody knows, it may be an old one
+        return address->bytes > WORD ? BRAID_OK : refuse_dead(finder, buffer);
     if (import_buffers(finder->memory)[buffer].kind == BUFFER_ALLOCATION)
         status = patch_word(finder, address->parameter, offset, buffer, word);
     return status ? status : add_access(finder, buffer, address->writes);

@@ -8,6 +8,24 @@
 #include "cuda_abi.h"
 #include "support/check.h"
 
+// It chooses one of two pointers.
+static const char text[] =
+    ".version 7.8\n"
+    ".target sm_90\n"
+    ".address_size 64\n"
+    ".visible .entry choose(.param .align 8 .b8 both[16], .param .u64 which)\n"
+    "{\n"
+    ".reg .u32 %v;\n"
+    ".reg .u64 %a, %b;\n"
+    "ld.param.u64 %b, [which];\n"
+    "mov.b64 %a, both;\n"
+    "add.u64 %a, %a, %b;\n"
+    "ld.param.u64 %a, [%a];\n"
+    "mov.u32 %v, 7;\n"
+    "st.global.u32 [%a], %v;\n"
+    "ret;\n"
+    "}\n";
+
 enum { BYTES = 256 };
 
 struct world {
@@ -51,16 +69,25 @@ static int close_world(void **state)
     return 0;
 }
 
-static void play(const struct world *world)
+static void play_with(const struct world *world, const braid_import_options *options,
+                      uint32_t num_unproven)
 {
     braid_import *import;
     braid_exec *exec;
-    check_ok(braid_import_create(world->device, world->graph, NULL, &import));
+    braid_import_info info;
+    check_ok(braid_import_create(world->device, world->graph, options, &import));
+    braid_import_get_info(import, &info);
+    assert_int_equal(info.num_unproven, num_unproven);
     check_ok(braid_exec_create(world->device, braid_import_get_graph(import), NULL, &exec));
     check_ok(braid_exec_launch(exec, world->stream));
     check_ok(braid_exec_wait(exec));
     braid_exec_destroy(exec);
     braid_import_destroy(import);
+}
+
+static void play(const struct world *world)
+{
+    play_with(world, NULL, 0);
 }
 
 static void a_copy_of_no_bytes_passes_orders_on(void **state)
@@ -110,12 +137,43 @@ static void a_free_of_another_graphs_memory_is_refused(void **state)
     must(cuGraphDestroy(allocating));
 }
 
+// Programs leave old pointers in parts of an argument that a launch does not use.
+static void a_pointer_that_is_not_chosen_may_be_old(void **state)
+{
+    struct world *world = *state;
+    static const char *const texts[] = { text };
+    const braid_import_options options = { .texts = texts, .num_texts = 1 };
+    CUdeviceptr both[2] = { 0, world->one };
+    uint64_t which = 8;
+    void *args[] = { both, &which };
+    uint32_t found = 0;
+    CUmodule module;
+    CUfunction function;
+    CUstream stream;
+    must(cuModuleLoadData(&module, text));
+    must(cuModuleGetFunction(&function, module, "choose"));
+    must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    must(cuGraphDestroy(world->graph));
+    must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    must(cuMemAllocAsync(&both[0], BYTES, stream));
+    must(cuMemFreeAsync(both[0], stream));
+    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL));
+    must(cuStreamEndCapture(stream, &world->graph));
+    play_with(world, &options, 0);
+    must(cuMemcpyDtoH_v2(&found, world->one, sizeof(found)));
+    assert_int_equal(found, 7);
+    must(cuStreamDestroy_v2(stream));
+    must(cuModuleUnload(module));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_copy_of_no_bytes_passes_orders_on, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_free_of_another_graphs_memory_is_refused, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(a_pointer_that_is_not_chosen_may_be_old, open_world,
                                         close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
