@@ -60,24 +60,40 @@ static bool overlap(const struct import_buffer *one, const struct import_buffer 
     return one->begin < other->begin + other->bytes && other->begin < one->begin + one->bytes;
 }
 
-// The rest of an allocation is not told apart from parts that the program gives. Kernels reach all
-// variables by name.
+static braid_status distrust_watched(const struct finder *finder)
+{
+    return distrust(finder, 0, "it touches memory that others may look at");
+}
+
+// The rest of an allocation is not told apart from parts that the program gives.
+static braid_status add_parts(const struct finder *finder, const struct import_buffer *whole,
+                              bool writes)
+{
+    const struct import_buffer *buffers = import_buffers(finder->memory);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < finder->memory->num_given && !status; i++) {
+        if (!overlap(&buffers[i], whole))
+            continue;
+        status = put_access(finder, USE_FIRST_BUFFER + i, writes);
+        if (!status && buffers[i].is_watched)
+            status = distrust_watched(finder);
+    }
+    return status;
+}
+
+// Kernels reach all variables by name.
 static braid_status add_access(const struct finder *finder, uint32_t index, bool writes)
 {
     const struct import_buffer *buffers = import_buffers(finder->memory), *of = &buffers[index];
     bool is_variable = false;
     braid_status status = put_access(finder, USE_FIRST_BUFFER + index, writes);
-    for (uint32_t i = 0; i < finder->memory->num_given && !status; i++) {
-        if (of->kind == BUFFER_DRIVER && overlap(&buffers[i], of))
-            status = put_access(finder, USE_FIRST_BUFFER + i, writes);
-    }
+    if (!status && of->kind == BUFFER_DRIVER)
+        status = add_parts(finder, of, writes);
     for (uint32_t i = 0; i < finder->memory->buffers.num && !is_variable; i++)
         is_variable = buffers[i].kind == BUFFER_VARIABLE && overlap(&buffers[i], of);
     if (is_variable && !status)
         status = put_access(finder, USE_VARIABLES, writes);
-    if (!status && of->is_watched)
-        status = distrust(finder, 0, "it touches memory that others may look at");
-    return status;
+    return status || !of->is_watched ? status : distrust_watched(finder);
 }
 
 static braid_status refuse_dead(const struct finder *finder, uint32_t buffer)

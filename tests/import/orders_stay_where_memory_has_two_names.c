@@ -252,6 +252,21 @@ static void the_end_of_a_buffer_belongs_to_it(void **state)
     }
 }
 
+static void who_watches_a_part_sees_all_around_it(void **state)
+{
+    const struct world *world = *state;
+    const braid_import_buffer part = { .address = (void *)(uintptr_t)(world->one + 64),
+                                       .bytes = 64,
+                                       .is_watched = true };
+    begin(world);
+    launch(world, "store", world->one);
+    launch(world, "store", world->other);
+    const braid_import_info info =
+        import(world, (braid_import_options){ .buffers = &part, .num_buffers = 1 });
+    assert_int_equal(info.num_kept, 1);
+    assert_int_equal(info.num_unproven, 1);
+}
+
 static void pieces_that_are_mapped_are_one_buffer(void **state)
 {
     const struct world *world = *state;
@@ -365,6 +380,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(pinned_memory_is_one_for_copies_and_kernels, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(the_end_of_a_buffer_belongs_to_it, open_world, close_world),
+        cmocka_unit_test_setup_teardown(who_watches_a_part_sees_all_around_it, open_world,
+                                        close_world),
         cmocka_unit_test_setup_teardown(pieces_that_are_mapped_are_one_buffer, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_pointer_from_afar_is_not_proven, open_world, close_world),
