@@ -309,13 +309,15 @@ static braid_status use_words(const struct finder *finder, const struct import_c
     return status;
 }
 
-// A tensor map holds an address in a form of its own.
+// A tensor map holds an address in a form of its own. It stands in a struct that is aligned as it
+// is, or is the whole argument.
 static bool may_have_map(const struct finder *finder)
 {
     uint32_t num;
     const struct captured_param *params = params_of(finder, &num);
     for (uint32_t i = 0; i < num; i++) {
-        if (params[i].bytes == TENSOR_MAP_BYTES && params[i].offset % TENSOR_MAP_ALIGNMENT == 0)
+        if (params[i].bytes >= TENSOR_MAP_BYTES && params[i].bytes % TENSOR_MAP_ALIGNMENT == 0 &&
+            params[i].offset % TENSOR_MAP_ALIGNMENT == 0)
             return true;
     }
     return false;

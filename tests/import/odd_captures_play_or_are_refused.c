@@ -8,7 +8,7 @@
 #include "cuda_abi.h"
 #include "support/check.h"
 
-// It chooses one of two pointers.
+// The first chooses one of two pointers.
 static const char text[] =
     ".version 7.8\n"
     ".target sm_90\n"
@@ -24,6 +24,14 @@ static const char text[] =
     "mov.u32 %v, 7;\n"
     "st.global.u32 [%a], %v;\n"
     "ret;\n"
+    "}\n"
+    ".visible .entry maps(.param .align 64 .b8 all[192])\n"
+    "{\n"
+    "ret;\n"
+    "}\n"
+    ".visible .entry numbers(.param .align 8 .b8 all[200])\n"
+    "{\n"
+    "ret;\n"
     "}\n";
 
 enum { BYTES = 256 };
@@ -32,6 +40,8 @@ struct world {
     braid_device *device;
     braid_stream *stream;
     CUcontext context;
+    CUmodule module;
+    CUstream captured;
     CUdeviceptr one, other;
     CUgraph graph;
 };
@@ -48,6 +58,8 @@ static int open_world(void **state)
     check_ok(braid_stream_create(world.device, NULL, &world.stream));
     must(cuDevicePrimaryCtxRetain(&world.context, 0));
     must(cuCtxSetCurrent(world.context));
+    must(cuModuleLoadData(&world.module, text));
+    must(cuStreamCreate(&world.captured, CU_STREAM_NON_BLOCKING));
     must(cuMemAlloc_v2(&world.one, BYTES));
     must(cuMemAlloc_v2(&world.other, BYTES));
     must(cuMemsetD8_v2(world.one, 1, BYTES));
@@ -61,12 +73,27 @@ static int close_world(void **state)
 {
     struct world *world = *state;
     must(cuGraphDestroy(world->graph));
+    must(cuStreamDestroy_v2(world->captured));
+    must(cuModuleUnload(world->module));
     must(cuMemFree_v2(world->one));
     must(cuMemFree_v2(world->other));
     braid_stream_destroy(world->stream);
     check_ok(braid_device_close(world->device));
     must(cuDevicePrimaryCtxRelease_v2(0));
     return 0;
+}
+
+static void begin_capture(struct world *world)
+{
+    must(cuGraphDestroy(world->graph));
+    must(cuStreamBeginCapture_v2(world->captured, CU_STREAM_CAPTURE_MODE_RELAXED));
+}
+
+static void launch(const struct world *world, const char *name, void **args)
+{
+    CUfunction function;
+    must(cuModuleGetFunction(&function, world->module, name));
+    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, world->captured, args, NULL));
 }
 
 static void play_with(const struct world *world, const braid_import_options *options,
@@ -145,25 +172,36 @@ static void a_pointer_that_is_not_chosen_may_be_old(void **state)
     const braid_import_options options = { .texts = texts, .num_texts = 1 };
     CUdeviceptr both[2] = { 0, world->one };
     uint64_t which = 8;
-    void *args[] = { both, &which };
     uint32_t found = 0;
-    CUmodule module;
-    CUfunction function;
-    CUstream stream;
-    must(cuModuleLoadData(&module, text));
-    must(cuModuleGetFunction(&function, module, "choose"));
-    must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    must(cuGraphDestroy(world->graph));
-    must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-    must(cuMemAllocAsync(&both[0], BYTES, stream));
-    must(cuMemFreeAsync(both[0], stream));
-    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL));
-    must(cuStreamEndCapture(stream, &world->graph));
+    begin_capture(world);
+    must(cuMemAllocAsync(&both[0], BYTES, world->captured));
+    must(cuMemFreeAsync(both[0], world->captured));
+    launch(world, "choose", (void *[]){ both, &which });
+    must(cuStreamEndCapture(world->captured, &world->graph));
     play_with(world, &options, 0);
     must(cuMemcpyDtoH_v2(&found, world->one, sizeof(found)));
     assert_int_equal(found, 7);
-    must(cuStreamDestroy_v2(stream));
-    must(cuModuleUnload(module));
+}
+
+// Braid cannot find addresses of the allocation there.
+static void a_struct_that_may_hold_tensor_maps_is_refused(void **state)
+{
+    struct world *world = *state;
+    static const char *const names[] = { "numbers", "maps" };
+    unsigned char all[200] = { 0 };
+    CUdeviceptr allocation;
+    for (int i = 0; i < 2; i++) {
+        braid_import *import = NULL;
+        begin_capture(world);
+        must(cuMemAllocAsync(&allocation, BYTES, world->captured));
+        launch(world, names[i], (void *[]){ all });
+        must(cuMemFreeAsync(allocation, world->captured));
+        must(cuStreamEndCapture(world->captured, &world->graph));
+        assert_int_equal(braid_import_create(world->device, world->graph, NULL, &import),
+                         i ? BRAID_UNSUPPORTED : BRAID_OK);
+        braid_import_destroy(import);
+    }
+    assert_non_null(strstr(braid_error_get_message(), "in a tensor map"));
 }
 
 int main(void)
@@ -172,6 +210,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_copy_of_no_bytes_passes_orders_on, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_free_of_another_graphs_memory_is_refused, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(a_struct_that_may_hold_tensor_maps_is_refused, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_pointer_that_is_not_chosen_may_be_old, open_world,
                                         close_world),
