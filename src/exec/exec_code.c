@@ -44,15 +44,11 @@ static braid_status find(void *user, uint32_t node, const braid_kernel *kernel, 
     return status ? status : copy_text(text, entry, out_text, out_entry);
 }
 
-// Backends that change kernels have their texts. The CPU runs other code, so for it a compiler
-// makes them.
+// Backends that change kernels have their texts.
 braid_status braid_exec_check_code(braid_exec *exec, const braid_graph *graph)
 {
     const struct backend_ops *ops = exec->device->backend->ops;
     struct text_finder finder = { .user = exec, .find = find };
     snprintf(finder.target, sizeof(finder.target), "%s", exec->device->name);
-    if (ops->run_here)
-        braid_text_finder_make(&finder);
-    const bool finds = ops->run_here || (ops->kernel_text && ops->kernel_changes);
-    return graph_check_code(graph, finds ? &finder : NULL);
+    return graph_check_code(graph, ops->kernel_text && ops->kernel_changes ? &finder : NULL);
 }
