@@ -241,48 +241,25 @@ static braid_status place_in(struct builder *builder, uint64_t begin, uint64_t b
 }
 
 // On the device of the exec, which need not be the import's.
-static braid_status queue_rows(braid_device *device, braid_stream *stream, void *user)
+static braid_status add_queue_call(struct builder *builder, braid_node *out_node)
 {
-    const struct captured_node *node = user;
-    if (!braid_import_has_cuda(device))
-        return braid_error(BRAID_UNSUPPORTED, "rows of a captured graph need a CUDA device, not %s",
-                           device->label);
-    const struct gpu_backend *gpu = gpu_from(device->backend);
-    const struct gpu_api *api = gpu->api;
-    const gpu_stream handle = braid_stream_get_handle(stream);
-    const struct cuda_fill_parameters *fill = &node->fill;
-    void *to = (void *)(uintptr_t)fill->to; // NOLINT
-    if (node->type == GPU_NODE_COPY)
-        return braid_gpu_check(gpu, api->copy_rows(&node->copy, handle), &api->copy_rows,
-                               "a copy of rows");
-    if (fill->value_bytes == 1)
-        return braid_gpu_check(gpu,
-                               api->fill_rows8(to, fill->pitch, (unsigned char)fill->value,
-                                               fill->width, fill->height, handle),
-                               &api->fill_rows8, "a fill of rows");
-    if (fill->value_bytes == 2)
-        return braid_gpu_check(gpu,
-                               api->fill_rows16(to, fill->pitch, (unsigned short)fill->value,
-                                                fill->width, fill->height, handle),
-                               &api->fill_rows16, "a fill of rows");
-    return braid_gpu_check(
-        gpu, api->fill_rows32(to, fill->pitch, fill->value, fill->width, fill->height, handle),
-        &api->fill_rows32, "a fill of rows");
+    return braid_graph_add_queue_call(
+        builder->import->graph,
+        &(braid_queue_call){ .node = options_of(builder),
+                             .call = braid_import_queue,
+                             .user = (struct captured_node *)builder->import->captured.nodes.items +
+                                     builder->node },
+        out_node);
 }
 
 static braid_status add_rows(struct builder *builder, bool is_in_allocation, braid_node *out_node)
 {
     const struct gpu_api *api = builder->gpu->api;
-    struct captured_node *node =
-        (struct captured_node *)builder->import->captured.nodes.items + builder->node;
     if (is_in_allocation)
         return refuse(builder, "has several rows in memory of an allocation of the graph");
     if (!api->copy_rows || !api->fill_rows8 || !api->fill_rows16 || !api->fill_rows32)
         return refuse(builder, "has several rows, for which the driver has no call");
-    return braid_graph_add_queue_call(
-        builder->import->graph,
-        &(braid_queue_call){ .node = options_of(builder), .call = queue_rows, .user = node },
-        out_node);
+    return add_queue_call(builder, out_node);
 }
 
 static braid_status add_copy(struct builder *builder, braid_node *out_node)
@@ -364,7 +341,7 @@ static braid_status add_node(struct builder *builder)
         info->num_host_calls++;
         return add_host(builder, node);
     default:
-        return refuse(builder, "is of a kind that Braid does not import");
+        return add_queue_call(builder, node);
     }
 }
 

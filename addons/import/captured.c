@@ -267,6 +267,20 @@ static braid_status read_free(const struct reader *reader, gpu_node handle,
     return braid_gpu_check(reader->gpu, result, &reader->api->node_free, "reading a captured free");
 }
 
+static braid_status read_event(const struct reader *reader, gpu_node handle,
+                               struct captured_node *node)
+{
+    const struct gpu_api *api = reader->api;
+    const bool records = node->type == GPU_NODE_RECORD;
+    if (!api->node_record || !api->node_wait || !api->event_record_with)
+        return refuse(node, "is of a kind that this driver does not tell");
+    if (records)
+        return braid_gpu_check(reader->gpu, api->node_record(handle, &node->event),
+                               &api->node_record, "reading a captured record");
+    return braid_gpu_check(reader->gpu, api->node_wait(handle, &node->event), &api->node_wait,
+                           "reading a captured wait");
+}
+
 // One of no bytes does nothing.
 static braid_status read_copy(const struct reader *reader, gpu_node handle,
                               struct captured_node *node)
@@ -304,6 +318,9 @@ static braid_status read_work(const struct reader *reader, gpu_node handle,
         return read_allocation(reader, handle, node);
     case GPU_NODE_FREE:
         return read_free(reader, handle, node);
+    case GPU_NODE_RECORD:
+    case GPU_NODE_WAIT:
+        return read_event(reader, handle, node);
     case GPU_NODE_EMPTY:
         return BRAID_OK;
     default:

@@ -42,6 +42,7 @@ struct captured_node {
         struct {
             uint64_t address, bytes; // a free has no bytes
         } memory;
+        gpu_event event;
     };
 };
 

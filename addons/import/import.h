@@ -22,6 +22,10 @@ struct braid_import {
 // Whether it is one CUDA device.
 bool braid_import_has_cuda(const braid_device *device);
 
+// Queues a captured node, `user`: rows, and events. Errors: BRAID_DEVICE_ERROR, BRAID_UNSUPPORTED
+// (the device is no CUDA device).
+braid_queue_function braid_import_queue;
+
 // Makes the graph of all else. Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT, BRAID_UNSUPPORTED
 // (names a node that Braid cannot do).
 braid_status braid_import_build(struct gpu_backend *gpu, braid_import *import);

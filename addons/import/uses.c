@@ -478,9 +478,10 @@ static braid_status use_node(const struct finder *finder)
         return use_copy(finder);
     case GPU_NODE_FILL:
         return use_fill(finder);
+    case GPU_NODE_HOST:
+        return distrust(finder, 0, "a host call may touch any memory");
     default:
-        return distrust(finder, 0, "a %s may touch any memory",
-                        braid_captured_kind(node_of(finder)->type));
+        return distrust(finder, 0, "others may wait for the event, or record it");
     }
 }
 

@@ -51,6 +51,7 @@ static void check_stream_calls()
     DRIVER(event_create, cuEventCreate);
     DRIVER(event_destroy, cuEventDestroy);
     DRIVER(event_record, cuEventRecord);
+    DRIVER(event_record_with, cuEventRecordWithFlags);
     DRIVER(event_query, cuEventQuery);
     DRIVER(event_synchronize, cuEventSynchronize);
     DRIVER(event_elapsed, cuEventElapsedTime);

@@ -212,12 +212,13 @@ static void a_cooperative_kernel_is_never_imported(void **state)
     finish();
 }
 
-// The driver gets a copy or fill of rows when the graph is played.
-static void rows_tell_their_failure(void **state)
+// The driver gets rows and events when the graph is played.
+static void rows_and_events_tell_their_failure(void **state)
 {
     (void)state;
-    static const char *const functions[] = { "cuMemcpy3DAsync", "cuMemsetD2D8Async",
-                                             "cuMemsetD2D16Async", "cuMemsetD2D32Async" };
+    static const char *const functions[] = { "cuMemcpy3DAsync",     "cuMemsetD2D8Async",
+                                             "cuMemsetD2D16Async",  "cuMemsetD2D32Async",
+                                             "cuStreamIsCapturing", "cuEventRecordWithFlags" };
     CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
                            .dstMemoryType = CU_MEMORYTYPE_DEVICE,
                            .srcPitch = 64,
@@ -227,8 +228,10 @@ static void rows_tell_their_failure(void **state)
     const braid_exec_options streams = { .mode = BRAID_MODE_STREAMS };
     braid_import *import;
     CUgraph graph;
+    CUevent event;
     set_up(false);
     const CUstream stream = world.streams[0];
+    assert_int_equal(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), 0);
     rows.srcDevice = world.buffers[0];
     rows.dstDevice = world.buffers[1];
     assert_int_equal(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED), 0);
@@ -236,10 +239,11 @@ static void rows_tell_their_failure(void **state)
     assert_int_equal(cuMemsetD2D8Async(world.buffers[2], 64, 1, 8, 2, stream), 0);
     assert_int_equal(cuMemsetD2D16Async(world.buffers[3], 64, 1, 8, 2, stream), 0);
     assert_int_equal(cuMemsetD2D32Async(world.buffers[4], 64, 1, 8, 2, stream), 0);
+    assert_int_equal(cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL), 0);
     assert_int_equal(cuStreamEndCapture(stream, &graph), 0);
     check_ok(braid_import_create(device, graph, NULL, &import));
     braid_exec *exec = own_exec(device, braid_import_get_graph(import), &streams);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         fail_calls("%s:1=%d", functions[i], UNKNOWN_ERROR);
         check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, functions[i]);
         fail_calls(NULL);
@@ -249,6 +253,7 @@ static void rows_tell_their_failure(void **state)
     destroy_now(exec);
     braid_import_destroy(import);
     assert_int_equal(cuGraphDestroy(graph), 0);
+    assert_int_equal(cuEventDestroy_v2(event), 0);
     finish();
 }
 
@@ -260,7 +265,7 @@ int main(void)
         standin_test(one_call_fails_while_nobody_watches),
         standin_test(all_later_calls_fail),
         standin_test(a_cooperative_kernel_is_never_imported),
-        standin_test(rows_tell_their_failure),
+        standin_test(rows_and_events_tell_their_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

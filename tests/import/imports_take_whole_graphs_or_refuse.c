@@ -97,19 +97,48 @@ static void child_graphs_are_taken_apart(void **state)
     braid_import_destroy(here.import);
 }
 
+// The program waits for an event that each frame records, in both modes.
+static void events_are_recorded_and_awaited(void **state)
+{
+    (void)state;
+    braid_exec *exec;
+    CUevent own;
+    must(cuEventCreate(&own, CU_EVENT_DISABLE_TIMING));
+    for (int i = 0; i < 2; i++) {
+        begin_capture();
+        must(cuStreamWaitEvent(here.stream, own, CU_EVENT_WAIT_EXTERNAL));
+        LAUNCH("copy", here.memory[0], here.memory[1]);
+        must(cuEventRecordWithFlags(own, here.stream, CU_EVENT_RECORD_EXTERNAL));
+        LAUNCH("copy", here.memory[2], here.memory[3]);
+        import_with(&(braid_import_options){ TEXTS(text) });
+        assert_int_equal(here.info.num_kept, 6);
+        assert_int_equal(here.info.num_unproven, 2);
+        expect_report("others may wait for the event, or record it");
+        const braid_exec_options options = { .mode = i ? BRAID_MODE_AUTO : BRAID_MODE_STREAMS };
+        check_ok(
+            braid_exec_create(here.device, braid_import_get_graph(here.import), &options, &exec));
+        const uint32_t five = 5;
+        uint32_t word = 0;
+        must(cuMemcpyHtoD_v2(here.memory[0], &five, sizeof(five)));
+        check_ok(braid_exec_launch(exec, NULL));
+        must(cuEventSynchronize(own));
+        must(cuMemcpyDtoH_v2(&word, here.memory[1], sizeof(word)));
+        assert_int_equal(word, 6);
+        check_ok(braid_exec_wait(exec));
+        braid_exec_destroy(exec);
+        braid_import_destroy(here.import);
+    }
+    must(cuEventDestroy_v2(own));
+}
+
 static void other_kinds_are_refused_by_place(void **state)
 {
     (void)state;
-    CUgraph whole;
-    CUgraphNode node;
-    must(cuGraphCreate(&whole, 0));
-    must(cuGraphAddEventRecordNode(&node, whole, NULL, 0, here.event));
-    assert_int_equal(braid_import_create(here.device, whole, NULL, &here.import),
-                     BRAID_UNSUPPORTED);
-    assert_string_equal(braid_error_get_message(),
-                        "node 0 of the captured graph, a record of an event, is of a kind that "
-                        "Braid does not import");
-    must(cuGraphDestroy(whole));
+    begin_capture();
+    must(cuStreamWaitValue32_v2(here.stream, here.memory[0], 5, CU_STREAM_WAIT_VALUE_EQ));
+    expect_refusal(NULL, BRAID_UNSUPPORTED,
+                   "node 0 of the captured graph, a batch of memory "
+                   "operations, is of a kind that Braid does not import");
 }
 
 static void an_imported_graph_stays_as_it_is(void **state)
@@ -163,6 +192,7 @@ int main(void)
         cmocka_unit_test(a_kernel_without_proof_holds_allocations),
         cmocka_unit_test(lost_allocations_are_refused),
         cmocka_unit_test(child_graphs_are_taken_apart),
+        cmocka_unit_test(events_are_recorded_and_awaited),
         cmocka_unit_test(other_kinds_are_refused_by_place),
         cmocka_unit_test(an_imported_graph_stays_as_it_is),
         cmocka_unit_test(an_empty_graph_is_imported),

@@ -38,6 +38,7 @@ enum {
     GPU_STREAM_NON_BLOCKING = 1,
     GPU_EVENT_DEFAULT = 0,
     GPU_EVENT_DISABLE_TIMING = 2,
+    GPU_EVENT_EXTERNAL = 1, // CUDA, for records and waits under capture: it becomes a node
     GPU_HOST_PORTABLE = 1,
     GPU_HOST_MAPPED = 2,
     GPU_CAPTURE_THREAD_LOCAL = 1,
@@ -179,6 +180,7 @@ struct gpu_api {
     gpu_result (*event_create)(gpu_event *event, unsigned flags);
     gpu_result (*event_destroy)(gpu_event event);
     gpu_result (*event_record)(gpu_event event, gpu_stream stream);
+    gpu_result (*event_record_with)(gpu_event event, gpu_stream stream, unsigned flags); // CUDA
     gpu_result (*event_query)(gpu_event event);
     gpu_result (*event_synchronize)(gpu_event event);
     gpu_result (*event_elapsed)(float *milliseconds, gpu_event start, gpu_event end);

@@ -61,6 +61,7 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(event_create), CUDA("cuEventCreate"), HIP("hipEventCreateWithFlags") },
     { SLOT(event_destroy), CUDA("cuEventDestroy_v2"), HIP("hipEventDestroy") },
     { SLOT(event_record), CUDA("cuEventRecord"), HIP("hipEventRecord") },
+    { SLOT(event_record_with), MAY_CUDA("cuEventRecordWithFlags") },
     { SLOT(event_query), CUDA("cuEventQuery"), HIP("hipEventQuery") },
     { SLOT(event_synchronize), CUDA("cuEventSynchronize"), HIP("hipEventSynchronize") },
     { SLOT(event_elapsed), CUDA("cuEventElapsedTime_v2", "cuEventElapsedTime"),
