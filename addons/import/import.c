@@ -174,7 +174,7 @@ void braid_import_destroy(braid_import *import)
     braid_free(import);
 }
 
-const braid_graph *braid_import_get_graph(const braid_import *import)
+braid_graph *braid_import_get_graph(braid_import *import)
 {
     return import ? import->graph : NULL;
 }

@@ -22,7 +22,7 @@ void braid_import_destroy(braid_import *import)
     (void)import;
 }
 
-const braid_graph *braid_import_get_graph(const braid_import *import)
+braid_graph *braid_import_get_graph(braid_import *import)
 {
     (void)import;
     return NULL;

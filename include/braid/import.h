@@ -60,8 +60,9 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_create(braid_device *dev
 // Frees the import and its graph. No exec of the graph is left.
 BRAID_API void braid_import_destroy(braid_import *import);
 
-// The graph to plan and play. It takes no further nodes and no outputs, and runs on one device.
-BRAID_API const braid_graph *braid_import_get_graph(const braid_import *import);
+// The graph to plan, play, measure and tune, which the import destroys. It takes no further nodes
+// and no outputs, and runs on one device. NULL has none.
+BRAID_API braid_graph *braid_import_get_graph(braid_import *import);
 
 // An order is a pair of nodes with work, the first of which ends before the second starts.
 typedef struct braid_import_info {

@@ -74,7 +74,7 @@ static bool may_be_silent(const char *function)
     return is_about_thread(function) || strcmp(function, "cuPointerGetAttribute") == 0;
 }
 
-static void check_safe(const braid_import *import, int nth)
+static void check_safe(braid_import *import, int nth)
 {
     braid_import_info info;
     braid_import_get_info(import, &info);

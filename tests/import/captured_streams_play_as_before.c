@@ -267,8 +267,7 @@ static void play_captured(const struct trial *trial, unsigned char *out_bytes)
     must(cuGraphExecDestroy(exec));
 }
 
-static void play_imported(struct random *random, const braid_import *import,
-                          unsigned char *out_bytes)
+static void play_imported(struct random *random, braid_import *import, unsigned char *out_bytes)
 {
     braid_exec *exec;
     const braid_exec_options options = {

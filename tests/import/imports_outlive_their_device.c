@@ -63,7 +63,7 @@ static void a_cpu_plays_no_rows(void **state)
     CUgraph rows = capture_rows();
     check_ok(braid_import_create(device, rows, NULL, &import));
     check_ok(braid_exec_create(cpu, braid_import_get_graph(import), NULL, &exec));
-    check_fails(braid_exec_launch(exec, NULL), BRAID_UNSUPPORTED, "need a CUDA device, not cpu");
+    check_fails(braid_exec_launch(exec, NULL), BRAID_UNSUPPORTED, "needs a CUDA device, not cpu");
     braid_exec_destroy(exec);
     braid_import_destroy(import);
     assert_int_equal(cuGraphDestroy(rows), 0);

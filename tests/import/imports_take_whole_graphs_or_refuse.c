@@ -147,10 +147,32 @@ static void an_imported_graph_stays_as_it_is(void **state)
     begin_capture();
     LAUNCH("copy", here.memory[0], here.memory[1]);
     import_with(NULL);
-    braid_graph *made = (braid_graph *)(uintptr_t)braid_import_get_graph(here.import); // NOLINT
+    braid_graph *made = braid_import_get_graph(here.import);
     assert_int_equal(braid_graph_add_empty(made, &(braid_empty){ { 0 } }, NULL),
                      BRAID_INVALID_ARGUMENT);
     assert_non_null(strstr(braid_error_get_message(), "takes no further nodes"));
+    braid_import_destroy(here.import);
+}
+
+static void an_import_is_measured_and_tuned(void **state)
+{
+    (void)state;
+    braid_exec *exec;
+    braid_exec_options way;
+    begin_capture();
+    for (int i = 0; i < 6; i++)
+        LAUNCH("copy", here.memory[i % 4], here.memory[(i + 1) % 4]);
+    import_with(&(braid_import_options){ TEXTS(text) });
+    braid_graph *made = braid_import_get_graph(here.import);
+    check_ok(
+        braid_exec_create(here.device, made, &(braid_exec_options){ .frames_kept = 3 }, &exec));
+    check_ok(braid_exec_measure(exec, made, 3));
+    braid_exec_destroy(exec);
+    play();
+    check_ok(braid_graph_tune(made, here.device,
+                              &(braid_tune_options){ .budget_ns = 1000000, .max_lanes = 2 }, &way));
+    check_ok(braid_exec_create(here.device, made, &way, &exec));
+    braid_exec_destroy(exec);
     braid_import_destroy(here.import);
 }
 
@@ -195,6 +217,7 @@ int main(void)
         cmocka_unit_test(events_are_recorded_and_awaited),
         cmocka_unit_test(other_kinds_are_refused_by_place),
         cmocka_unit_test(an_imported_graph_stays_as_it_is),
+        cmocka_unit_test(an_import_is_measured_and_tuned),
         cmocka_unit_test(an_empty_graph_is_imported),
         cmocka_unit_test(files_have_texts),
     };

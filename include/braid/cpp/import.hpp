@@ -26,7 +26,7 @@ template <class Errors> class basic_imported
         return Errors::template from<basic_imported>(status,
                                                      [&] { return basic_imported(import); });
     }
-    const braid_graph *graph() const noexcept
+    braid_graph *graph() const noexcept
     {
         return braid_import_get_graph(get());
     }
