@@ -59,6 +59,10 @@ static void check_stream_calls()
     DRIVER(fill8, cuMemsetD8Async);
     DRIVER(fill16, cuMemsetD16Async);
     DRIVER(fill32, cuMemsetD32Async);
+    DRIVER(copy_rows, cuMemcpy3DAsync);
+    DRIVER(fill_rows8, cuMemsetD2D8Async);
+    DRIVER(fill_rows16, cuMemsetD2D16Async);
+    DRIVER(fill_rows32, cuMemsetD2D32Async);
     DRIVER(host_call, cuLaunchHostFunc);
     DRIVER(stream_wait_value, cuStreamWaitValue32);
     DRIVER(launch, cuLaunchKernel);
@@ -70,6 +74,8 @@ static void check_stream_calls()
     DRIVER(function_set, cuFuncSetAttribute);
     DRIVER(function_parameter, cuFuncGetParamInfo);
     DRIVER(function_name, cuFuncGetName);
+    DRIVER(function_module, cuFuncGetModule);
+    DRIVER(module_variable, cuModuleGetGlobal);
     DRIVER(kernel_function, cuKernelGetFunction);
     DRIVER(kernel_name, cuKernelGetName);
     DRIVER(kernel_parameter, cuKernelGetParamInfo);
