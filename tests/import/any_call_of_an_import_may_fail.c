@@ -212,6 +212,23 @@ static void a_cooperative_kernel_is_never_imported(void **state)
     finish();
 }
 
+// One is the node's, and the others are Braid's own.
+static void fail_each_wait(braid_exec *exec)
+{
+    const long before = standin_calls("cuStreamWaitEvent");
+    check_ok(braid_exec_launch(exec, NULL));
+    const long num = standin_calls("cuStreamWaitEvent") - before;
+    check_ok(braid_exec_wait(exec));
+    assert_true(num > 0);
+    for (long nth = 1; nth <= num; nth++) {
+        fail_calls("cuStreamWaitEvent:%ld=%d", nth, UNKNOWN_ERROR);
+        check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, "cuStreamWaitEvent");
+        fail_calls(NULL);
+    }
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+}
+
 // The driver gets rows and events when the graph is played.
 static void rows_and_events_tell_their_failure(void **state)
 {
@@ -240,6 +257,7 @@ static void rows_and_events_tell_their_failure(void **state)
     assert_int_equal(cuMemsetD2D16Async(world.buffers[3], 64, 1, 8, 2, stream), 0);
     assert_int_equal(cuMemsetD2D32Async(world.buffers[4], 64, 1, 8, 2, stream), 0);
     assert_int_equal(cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL), 0);
+    assert_int_equal(cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_EXTERNAL), 0);
     assert_int_equal(cuStreamEndCapture(stream, &graph), 0);
     check_ok(braid_import_create(device, graph, NULL, &import));
     braid_exec *exec = own_exec(device, braid_import_get_graph(import), &streams);
@@ -250,6 +268,7 @@ static void rows_and_events_tell_their_failure(void **state)
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
     }
+    fail_each_wait(exec);
     destroy_now(exec);
     braid_import_destroy(import);
     assert_int_equal(cuGraphDestroy(graph), 0);
