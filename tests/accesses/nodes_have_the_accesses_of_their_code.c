@@ -422,6 +422,14 @@ static void a_grid_in_memory_is_read_by_the_launch(void **state)
                     ARGUMENTS(s) });
     expect(check(&s, node), "");
     expect(derive(&s, node), "reads a by 0 at 8; updates c by 1 at 9");
+    const braid_node wrong =
+        add(&s, &(braid_kernel_node){
+                    .node = { .name = "blur",
+                              ACCESSES({ s.buffers[0], BRAID_READ }, { s.buffers[2], BRAID_READ },
+                                       { s.buffers[3], BRAID_READ }) },
+                    .grid_from_resource = s.buffers[3],
+                    ARGUMENTS(s) });
+    expect(check(&s, wrong), "it declares to read 'c'");
     finish(&s);
 }
 
