@@ -81,7 +81,6 @@ enum {
     GPU_NODE_RECORD = 7,
     GPU_NODE_ALLOCATION = 10,
     GPU_NODE_FREE = 11,
-    GPU_NODE_MEMORY_OPERATIONS = 12,
     GPU_NODE_CONDITIONAL = 13,
     GPU_CONDITION_IF = 0,    // type of such a node
     GPU_CONDITION_WHILE = 1, // type of such a node
@@ -225,9 +224,6 @@ struct gpu_api {
     gpu_result (*function_name)(const char **name, gpu_function function);    // CUDA
     gpu_result (*function_module)(gpu_module *module, gpu_function function); // CUDA
     gpu_result (*kernel_function)(gpu_function *function, gpu_kernel kernel); // CUDA
-    gpu_result (*kernel_name)(const char **name, gpu_kernel kernel);          // CUDA
-    gpu_result (*kernel_parameter)(gpu_kernel kernel, size_t index, size_t *offset,
-                                   size_t *bytes); // CUDA
     gpu_result (*function_occupancy)(int *blocks, gpu_function function, int block_threads,
                                      size_t shared_bytes); // CUDA
 
@@ -265,7 +261,6 @@ struct gpu_api {
     gpu_result (*node_type)(gpu_node node, int *type);
     gpu_result (*graph_edges)(gpu_graph graph, gpu_node *from, gpu_node *to,
                               struct gpu_edge_data *data, size_t *num_edges);
-    gpu_result (*node_parameters)(gpu_node node, void *parameters); // any type, from 13.2 on
     gpu_result (*node_kernel)(gpu_node node, void *parameters);
     gpu_result (*node_copy)(gpu_node node, void *parameters);
     gpu_result (*node_fill)(gpu_node node, void *parameters);
@@ -275,7 +270,6 @@ struct gpu_api {
     gpu_result (*node_wait)(gpu_node node, gpu_event *event);
     gpu_result (*node_allocation)(gpu_node node, void *parameters);
     gpu_result (*node_free)(gpu_node node, void **memory);
-    gpu_result (*node_memory_operations)(gpu_node node, void *parameters);
     gpu_result (*node_attribute)(gpu_node node, int attribute, union gpu_attribute_value *value);
     gpu_result (*graph_instantiate)(gpu_executable *executable, gpu_graph graph,
                                     unsigned long long flags);

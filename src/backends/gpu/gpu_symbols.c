@@ -95,8 +95,6 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(function_name), MAY_CUDA("cuFuncGetName") },
     { SLOT(function_module), MAY_CUDA("cuFuncGetModule") },
     { SLOT(kernel_function), MAY_CUDA("cuKernelGetFunction") },
-    { SLOT(kernel_name), MAY_CUDA("cuKernelGetName") },
-    { SLOT(kernel_parameter), MAY_CUDA("cuKernelGetParamInfo") },
     { SLOT(function_occupancy), MAY_CUDA("cuOccupancyMaxActiveBlocksPerMultiprocessor") },
 
     // Graphs
@@ -117,7 +115,6 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(graph_nodes), CUDA("cuGraphGetNodes") },
     { SLOT(node_type), CUDA("cuGraphNodeGetType") },
     { SLOT(graph_edges), MAY_CUDA("cuGraphGetEdges_v2") },
-    { SLOT(node_parameters), MAY_CUDA("cuGraphNodeGetParams") },
     { SLOT(node_kernel), MAY_CUDA("cuGraphKernelNodeGetParams_v2") },
     { SLOT(node_copy), CUDA("cuGraphMemcpyNodeGetParams") },
     { SLOT(node_fill), MAY_CUDA("cuGraphMemsetNodeGetParams") },
@@ -127,7 +124,6 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(node_wait), MAY_CUDA("cuGraphEventWaitNodeGetEvent") },
     { SLOT(node_allocation), MAY_CUDA("cuGraphMemAllocNodeGetParams") },
     { SLOT(node_free), MAY_CUDA("cuGraphMemFreeNodeGetParams") },
-    { SLOT(node_memory_operations), MAY_CUDA("cuGraphBatchMemOpNodeGetParams") },
     { SLOT(node_attribute), MAY_CUDA("cuGraphKernelNodeGetAttribute") },
     { SLOT(graph_instantiate), CUDA("cuGraphInstantiateWithFlags") },
     { SLOT(executable_destroy), CUDA("cuGraphExecDestroy") },
