@@ -233,20 +233,6 @@ static braid_status read_kernel(const struct reader *reader, gpu_node handle,
 
 // ---- other nodes ----
 
-static braid_status read_host(const struct reader *reader, gpu_node handle,
-                              struct captured_node *node)
-{
-    struct {
-        gpu_host_function *call;
-        void *user;
-    } told = { 0 };
-    const gpu_result result = reader->api->node_host(handle, &told);
-    node->host.call = told.call;
-    node->host.user = told.user;
-    return braid_gpu_check(reader->gpu, result, &reader->api->node_host,
-                           "reading a captured host call");
-}
-
 static braid_status read_allocation(const struct reader *reader, gpu_node handle,
                                     struct captured_node *node)
 {
@@ -313,7 +299,8 @@ static braid_status read_work(const struct reader *reader, gpu_node handle,
     case GPU_NODE_FILL:
         return read_fill(reader, handle, node);
     case GPU_NODE_HOST:
-        return read_host(reader, handle, node);
+        return braid_gpu_check(reader->gpu, reader->api->node_host(handle, &node->host),
+                               &reader->api->node_host, "reading a captured host call");
     case GPU_NODE_ALLOCATION:
         return read_allocation(reader, handle, node);
     case GPU_NODE_FREE:

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/cuda_layouts.h"
 #include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_layouts.h"
 #include "base/store.h"
 #include "import/orders.h"
 
@@ -35,10 +36,7 @@ struct captured_node {
         struct captured_kernel kernel;
         struct cuda_copy_parameters copy;
         struct cuda_fill_parameters fill;
-        struct {
-            gpu_host_function *call;
-            void *user;
-        } host;
+        struct gpu_host_parameters host;
         struct {
             uint64_t address, bytes; // a free has no bytes
         } memory;
