@@ -25,35 +25,18 @@ static uint32_t find_given(const braid_graph *graph, uint32_t node, uint32_t arg
 static bool is_trap(const braid_graph *graph, uint32_t node, uint32_t argument)
 {
     const struct graph_trap *traps = graph->traps.items;
-    size_t low = 0, high = graph->traps.num;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (traps[middle].node == node && traps[middle].argument == argument)
-            return true;
-        if (traps[middle].node < node ||
-            (traps[middle].node == node && traps[middle].argument < argument))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    size_t i = braid_array_find(&graph->traps, node, sizeof(*traps));
+    while (i < graph->traps.num && traps[i].node == node && traps[i].argument != argument)
+        i++;
+    return i < graph->traps.num && traps[i].node == node;
 }
 
 bool braid_accesses_is_unchecked(const braid_graph *graph, uint32_t node, uint32_t index)
 {
     const uint32_t *args = graph->unchecked.items;
     const uint32_t wanted = graph_kernel_of(graph, node)->first_arg + index;
-    size_t low = 0, high = graph->unchecked.num;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (args[middle] == wanted)
-            return true;
-        if (args[middle] < wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    const size_t at = braid_array_find(&graph->unchecked, wanted, sizeof(*args));
+    return at < graph->unchecked.num && args[at] == wanted;
 }
 
 struct code_argument braid_accesses_argument(const braid_graph *graph, uint32_t node,

@@ -86,26 +86,13 @@ static int compare(const void *a, const void *b)
     return left->resource < right->resource ? -1 : left->resource > right->resource;
 }
 
-static size_t first_of(const struct array *remarks, uint32_t node)
-{
-    const struct code_remark *items = remarks->items;
-    size_t low = 0, high = remarks->num;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (items[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 // Whether a node's code never makes an access that it declares. The remarks stand by node.
 static bool lacks(const braid_schedule *schedule, uint32_t node, uint32_t resource)
 {
     const struct array *remarks = &schedule->graph->code_remarks.items;
     const struct code_remark *items = remarks->items;
-    for (size_t i = first_of(remarks, node); i < remarks->num && items[i].node == node; i++) {
+    for (size_t i = braid_array_find(remarks, node, sizeof(*items));
+         i < remarks->num && items[i].node == node; i++) {
         if (items[i].resource == resource)
             return !schedule_left_out(schedule, node);
     }

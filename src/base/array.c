@@ -47,6 +47,21 @@ bool braid_array_put(struct array *array, const void *item, size_t item_bytes)
     return slot;
 }
 
+size_t braid_array_find(const struct array *array, uint32_t key, size_t item_bytes)
+{
+    size_t low = 0, high = array->num;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        uint32_t found;
+        memcpy(&found, (const unsigned char *)array->items + middle * item_bytes, sizeof(found));
+        if (found < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 void braid_array_finish(struct array *array)
 {
     braid_free(array->items);

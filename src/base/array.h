@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/host_memory.h"
 
@@ -23,6 +24,9 @@ void *braid_array_append(struct array *array, size_t num, size_t item_bytes);
 
 // Appends a copy of an element; false, and nothing changed, when memory runs out.
 bool braid_array_put(struct array *array, const void *item, size_t item_bytes);
+
+// The first item with `key` or more, or `num`. Items begin with a uint32_t, and stand by that.
+size_t braid_array_find(const struct array *array, uint32_t key, size_t item_bytes);
 
 void braid_array_finish(struct array *array);
 

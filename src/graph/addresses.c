@@ -132,14 +132,5 @@ braid_status braid_graph_add_address(braid_graph *graph, uint32_t argument, uint
 
 size_t braid_graph_first_address(const struct array *list, uint32_t node)
 {
-    const struct graph_address *addresses = list->items;
-    size_t low = 0, high = list->num;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (addresses[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return braid_array_find(list, node, sizeof(struct graph_address));
 }

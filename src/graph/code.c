@@ -23,18 +23,12 @@ const struct code_word *braid_graph_words_of(const struct array *words, uint32_t
                                              size_t *out_num)
 {
     const struct code_word *items = words->items;
-    size_t low = 0, high = words->num;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (items[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (high = low; high < words->num && items[high].node == node;)
-        high++;
-    *out_num = high - low;
-    return items ? items + low : NULL;
+    const size_t first = braid_array_find(words, node, sizeof(*items));
+    size_t end = first;
+    while (end < words->num && items[end].node == node)
+        end++;
+    *out_num = end - first;
+    return items ? items + first : NULL;
 }
 
 bool braid_code_remarks_add_text(struct code_remarks *remarks, const char *text, size_t *out_at)
