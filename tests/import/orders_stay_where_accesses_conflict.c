@@ -9,6 +9,7 @@
 #include "import/proof.h"
 #include "support/check.h"
 #include "support/random.h"
+#include "support/sanitizers.h"
 
 // One thread runs, so the thread sanitizer finds nothing here that others do not.
 #if defined(UNDER_TSAN)
