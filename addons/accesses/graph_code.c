@@ -145,7 +145,7 @@ static braid_status find_text(struct code_kernel *kernel, uint32_t node,
         why = "it has no code for CUDA";
         kernel->is_quiet = true;
     } else if (!text && !finder) {
-        why = "its source was not compiled for CUDA";
+        why = "its source was not compiled for CUDA, as an audit on the CPU does";
     } else if (!text) {
         status = compile(kernel, node, finder, &compiled, &entry);
         text = compiled;

@@ -13,6 +13,7 @@
 #include "base/inside.h"
 #include "base/sized.h"
 #include "exec/exec_memory.h"
+#include "graph/code.h"
 #include "graph/regions.h"
 #include "plan/schedule.h"
 
@@ -331,6 +332,19 @@ static braid_status check(const braid_device *device, const braid_graph *graph,
     return status;
 }
 
+// The CPU loads no code for a GPU. So a compiler makes the PTX of sources, for which it needs no
+// device. Without one these kernels are not compared, and explanations of plans tell why.
+static braid_status create_exec(const braid_graph *graph, braid_device *device,
+                                braid_exec **out_exec)
+{
+    const braid_exec_options alone = { .islands = BRAID_ISLANDS_NEVER };
+    struct text_finder finder;
+    braid_text_finder_make(&finder);
+    braid_status status =
+        device->backend->ops->run_here ? graph_check_code(graph, &finder) : BRAID_OK;
+    return status ? status : braid_exec_create(device, graph, &alone, out_exec);
+}
+
 static braid_status audit_graph(const braid_graph *graph, braid_device *device,
                                 const braid_audit_options *options, size_t *out_num_findings)
 {
@@ -340,11 +354,10 @@ static braid_status audit_graph(const braid_graph *graph, braid_device *device,
         return status;
     size_t num = 0;
     struct auditing auditing = { .way = find_way(device->backend), .findings.graph = graph };
-    const braid_exec_options alone = { .islands = BRAID_ISLANDS_NEVER };
     auditing.findings.has_run = braid_allocate_zeroed(graph_num_nodes(graph), sizeof(bool));
     if (!auditing.findings.has_run)
         return braid_error_no_memory("an audit");
-    status = braid_exec_create(device, graph, &alone, &auditing.exec);
+    status = create_exec(graph, device, &auditing.exec);
     if (!status)
         status = run_frames(&auditing, options);
     status = report(&auditing, options, status, &num);

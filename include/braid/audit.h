@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audits: accesses of a graph's nodes that differ from their declarations.
+// Audits: accesses of nodes that differ from declarations.
 #ifndef BRAID_AUDIT_H
 #define BRAID_AUDIT_H
 
@@ -28,7 +28,7 @@ typedef enum braid_audit_kind {
     BRAID_AUDIT_SPARE_WAITS = 9,  // the plan has fewer without accesses that are never made
 } braid_audit_kind;
 
-// All accesses of one kind by a node to a buffer; or bytes of one that differ between runs.
+// All accesses of one kind by a node to a buffer; or bytes that differ between runs.
 typedef struct braid_audit_finding {
     braid_audit_kind kind;
     braid_node node;         // its graph is 0: all, or unknown, if a frame seldom differs
@@ -57,7 +57,7 @@ typedef struct braid_audit_options {
 } braid_audit_options;
 
 // Runs a frame, node by node, and reports findings, also if a node fails
-// (docs/book/reliability.md).
+// (docs/book/reliability.md). On the CPU it also compiles sources.
 // Errors: as braid_exec_create; BRAID_UNSUPPORTED (a CPU without Linux on x86-64, too many nodes
 // with orders), BRAID_IO_ERROR, BRAID_TRAPPED.
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_audit(const braid_graph *graph,

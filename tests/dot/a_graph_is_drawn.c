@@ -159,7 +159,8 @@ static void use(braid_graph *graph, braid_parameter parameter, braid_parameter_u
 // What changes of a node is told in the order of declaring, in the graph, its plan and in words;
 // a grid that does keeps the node out of islands.
 #define UNREAD                                                                                     \
-    "; its accesses were not compared with its code: its source was not compiled for CUDA"
+    "; its accesses were not compared with its code: its source was not compiled for CUDA, as an " \
+    "audit on the CPU does"
 
 static void what_parameters_change_is_told(void **state)
 {
