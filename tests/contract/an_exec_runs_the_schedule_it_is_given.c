@@ -7,7 +7,7 @@
 #include "contract/nodes.h"
 #include "support/wide_plan.h"
 
-enum { width = 5, depth = 4 };
+enum { width = 5, depth = 4, MOST_CHAINS = 16 };
 
 static braid_graph *mesh(struct contract *contract, uint32_t *data)
 {
@@ -256,6 +256,36 @@ static void a_schedule_is_for_a_device_or_for_costs(void **state)
     assert_int_not_equal(infos[2].makespan_ns, infos[0].makespan_ns);
 }
 
+// By default a plan for a device has as many lanes as that of an exec, whose mode the device
+// chooses.
+static void a_plan_for_a_device_has_the_lanes_of_an_exec(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, MOST_CHAINS);
+    for (uint32_t num = 1; num <= MOST_CHAINS; num *= 2) {
+        braid_graph *graph = contract_graph(contract);
+        for (uint32_t i = 0; i < num; i++) {
+            braid_resource cell = add_resource(graph, "cell");
+            for (uint32_t k = 0; k < depth; k++)
+                add_add(graph,
+                        (braid_node_options){ USES({ cell, BRAID_READ_WRITE }), .cost_ns = 100000 },
+                        data + i, data + i, data + i, 1);
+        }
+        braid_schedule *schedule;
+        braid_schedule_info planned, run;
+        check_ok(braid_schedule_create(
+            graph, &(braid_schedule_options){ .device = contract->device }, &schedule));
+        braid_schedule_get_info(schedule, &planned);
+        braid_schedule_destroy(schedule);
+        braid_exec *exec;
+        check_ok(braid_exec_create(contract->device, graph, NULL, &exec));
+        contract_own_exec(contract, exec);
+        braid_schedule_get_info(braid_exec_get_schedule(exec), &run);
+        assert_int_equal(planned.num_lanes, run.num_lanes);
+        assert_int_equal(planned.num_lanes > 1, num > 1);
+    }
+}
+
 // A model of zeros is given like any other; without one the device's own counts.
 static void an_exec_plans_with_the_costs_it_is_given(void **state)
 {
@@ -301,6 +331,7 @@ int run_schedules(void)
         contract_test(an_exec_is_not_touched_by_later_changes_of_its_graph),
         contract_test(a_schedule_for_other_costs_is_told),
         contract_test(a_schedule_is_for_a_device_or_for_costs),
+        contract_test(a_plan_for_a_device_has_the_lanes_of_an_exec),
         contract_test(an_exec_plans_with_the_costs_it_is_given),
         contract_test(bad_arguments_are_refused),
     };
