@@ -3,6 +3,11 @@
 # Draws the plans that the examples write, after `./run build`. Those for CUDA are planned where there is a device, real or
 # stood in for (LD_LIBRARY_PATH), and left as they are elsewhere.
 set -eu
+if [ $# -gt 0 ]; then
+    [ "$1" != --help ] || exec echo "usage: $0"
+    printf '%s\n' "$0: unknown argument '$1'" "usage: $0" >&2
+    exit 2
+fi
 cd "$(dirname "$0")"
 dot_file=$(mktemp)
 trap 'rm -f "$dot_file"' EXIT

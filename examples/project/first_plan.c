@@ -2,6 +2,7 @@
 // A program outside Braid: plans three tasks, two of which may run at once, and prints the plan.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <braid/braid.h>
 
@@ -13,8 +14,15 @@ static void check(braid_status status)
     exit(EXIT_FAILURE);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1) {
+        const int asks = strcmp(argv[1], "--help") == 0;
+        if (!asks)
+            fprintf(stderr, "%s: unknown argument '%s'\n", argv[0], argv[1]);
+        fprintf(asks ? stdout : stderr, "usage: %s\n", argv[0]);
+        return asks ? EXIT_SUCCESS : 2;
+    }
     static const char *const names[] = { "left", "right", "both" };
     static const char *const verbs[] = { [BRAID_STEP_RUN] = "run",
                                          [BRAID_STEP_RECORD] = "record the end of",

@@ -70,8 +70,8 @@ BRAID_API const char *braid_error_get_message(void);
 // of running nodes; else "".
 BRAID_API const char *braid_error_get_details(void);
 
-// Receives each error message when it is first written, on the thread that found the error. Several
-// threads may call it at once. It may call only braid_status_get_name.
+// Receives each error message when first written, on the thread that found the error. Several
+// threads may call it at once. It may call only braid_status_get_name and braid_log_set.
 typedef void braid_log_function(braid_status status, const char *message, void *user);
 
 // Sets the process-wide log callback; NULL (the default): none. When this returns, the previous

@@ -4,6 +4,7 @@
 #include <braid/braid.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -60,8 +61,51 @@ static void devices_are_listed(const braid::device &device)
     expect(none.status() == BRAID_INVALID_ARGUMENT);
 }
 
+// ---- host memory by functions of the program ----
+
+static std::atomic<long> num_live{ 0 }, num_made{ 0 };
+
+static void *allocate(std::size_t bytes, std::size_t alignment, void *user)
+{
+    expect(user == &num_live);
+    num_made++;
+    num_live++;
+    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void release(void *memory, std::size_t, std::size_t, void *)
+{
+    num_live--;
+    std::free(memory);
+}
+
+static void *reallocate(void *memory, std::size_t old_bytes, std::size_t bytes,
+                        std::size_t alignment, void *user)
+{
+    void *moved = allocate(bytes, alignment, user);
+    std::memcpy(moved, memory, old_bytes < bytes ? old_bytes : bytes);
+    release(memory, old_bytes, alignment, user);
+    return moved;
+}
+
+static void a_device_takes_an_allocator()
+{
+    const braid_allocator allocator = { allocate, reallocate, release, &num_live };
+    braid_device_options options = {};
+    options.backend = "cpu";
+    options.num_workers = 2;
+    options.allocator = &allocator;
+    {
+        auto device = braid::device::open(options);
+        memory_becomes_a_buffer(device);
+        expect(num_made > 0 && num_live > 0);
+    }
+    expect(num_live == 0);
+}
+
 int main()
 {
+    a_device_takes_an_allocator();
     auto device = braid::device::open("cpu", 2);
     devices_are_listed(device);
     memory_becomes_a_buffer(device);
