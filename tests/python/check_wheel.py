@@ -82,7 +82,8 @@ def main():
         run(python, "-m", "pip", "install", "--no-index", "--no-deps", "--quiet", wheel)
         said = run(python, "-c", FIRST_PLAN, cwd=folder)
         assert said == f"{version} 5.657 1\n", said
-        run(python, os.path.join(top, "examples", "first_graph.py"), cwd=folder)
+        for example in ("first_graph.py", "from_code/from_code.py"):
+            run(python, os.path.join(top, "examples", example), cwd=folder)
         needed = run("sh", "-c", f"readelf --dynamic {place}/lib/python3*/site-packages/braid/_binding*.so")
         assert "libbraid" not in needed, needed
     print("1..1\nok 1 - from the sources to a first plan in Python")
