@@ -47,7 +47,7 @@ def check_function(result, name, parameters):
     if returned not in ("void", "braid_status", "bool") and "_get_" not in name:
         yield f"{name} answers with a value, and has no _get_ in its name"
     owner = name.split("_")[1]
-    if owner == "exec" and not MAKERS.search(name) and "braid_exec *exec" not in parameters[0]:
+    if owner == "exec" and not MAKERS.search(name) and "braid_exec *exec" not in "".join(parameters[:1]):
         yield f"{name} does not take an exec first"
     if "FILE *file" in parameters and "_write" not in name:
         yield f"{name} takes a FILE, and has no _write in its name"
