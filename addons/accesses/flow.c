@@ -131,6 +131,11 @@ static const struct code_value *number_of(const struct place *place, uint32_t in
     return operand->num == 1 && value->is_number ? value : NULL;
 }
 
+static bool begins(const struct place *place, const char *name)
+{
+    return braid_ptx_word_begins(place->instruction->statement->word, name);
+}
+
 static uint32_t shifted_left(const struct place *place, uint32_t set, int64_t bits)
 {
     const bool is_known = bits >= 0 && bits < SOURCE_ANY_BITS;
@@ -157,16 +162,25 @@ static uint32_t product_by(const struct place *place, uint32_t set, int64_t fact
     return shifted_left(place, set, __builtin_ctzll(size));
 }
 
+// The upper half of a product by a number is less than the other factor, as after a shift to the
+// right. Divisions by a number are made of it.
+static uint32_t product_with(const struct place *place, uint32_t set,
+                             const struct code_value *factor)
+{
+    const bool is_upper = begins(place, "mul.hi") || begins(place, "mad.hi");
+    if (!factor)
+        return change(place, SOURCE_MULTIPLY, set);
+    return is_upper ? change(place, SOURCE_SHIFT_RIGHT, set)
+                    : product_by(place, set, factor->number);
+}
+
 static uint32_t product(const struct place *place)
 {
     uint32_t set = 0;
-    for (uint32_t i = 1; i <= 2; i++) {
-        const struct code_value *factor = number_of(place, 3 - i);
-        const uint32_t other = sources_of_operand(place, operand_at(place, i));
+    for (uint32_t i = 1; i <= 2; i++)
         set = join(place, set,
-                   factor ? product_by(place, other, factor->number)
-                          : change(place, SOURCE_MULTIPLY, other));
-    }
+                   product_with(place, sources_of_operand(place, operand_at(place, i)),
+                                number_of(place, 3 - i)));
     return set;
 }
 
@@ -174,11 +188,6 @@ static uint32_t product(const struct place *place)
 //
 // A product by a number is a multiple of it. If it may overflow, it stays one of the power
 // of two in the number. So the index of an array in a parameter moves an address by whole elements.
-
-static bool begins(const struct place *place, const char *name)
-{
-    return braid_ptx_word_begins(place->instruction->statement->word, name);
-}
 
 static uint32_t step_of_number(int64_t number, bool overflows)
 {
