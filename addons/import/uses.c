@@ -258,13 +258,17 @@ static bool is_number(const struct code_address *address, uint64_t word)
 
 // An address that is none of any memory may be far from an allocation, and be moved into it. At an
 // offset that nobody knows it may as well be left over.
-static braid_status distrust_word(const struct finder *finder, const struct code_address *address)
+static braid_status distrust_word(const struct finder *finder, const struct code_address *address,
+                                  uint64_t word)
 {
     const uint32_t first = finder->memory->num_given;
+    char where[96];
+    snprintf(where, sizeof(where), "argument %u, which has the address 0x%llx of no known memory",
+             address->parameter, (unsigned long long)word);
     for (uint32_t i = first; i < first + finder->memory->num_allocations; i++) {
         if (address->bytes == WORD &&
             braid_import_memory_lives(&import_buffers(finder->memory)[i], finder->node))
-            return refuse_hidden(finder, i, "an argument that points to no memory");
+            return refuse_hidden(finder, i, where);
     }
     return distrust(finder, 0, "argument %u has an address in no known memory", address->parameter);
 }
@@ -281,7 +285,7 @@ static braid_status use_word(const struct finder *finder, const struct code_addr
     if (status || (place == PLACE_NOWHERE && is_number(address, word)))
         return status;
     if (place == PLACE_UNKNOWN || place == PLACE_NOWHERE)
-        return distrust_word(finder, address);
+        return distrust_word(finder, address, word);
     if (place == PLACE_DEAD) // at an offset that nobody knows, it may be an old one
         return address->bytes > WORD ? BRAID_OK : refuse_dead(finder, buffer);
     if (import_buffers(finder->memory)[buffer].kind == BUFFER_ALLOCATION)
