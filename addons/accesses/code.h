@@ -100,6 +100,9 @@ uint32_t braid_code_find_entry(const struct kernel_code *code, const char *name)
 
 // code_instructions.c: reads the instructions behind the declarations. False: memory ran out.
 bool braid_code_read_instructions(struct kernel_code *code, struct code_function *function);
+// code_constants.c: replaces copies of registers whose constants are known there. False: memory ran
+// out.
+bool braid_code_copy_constants(struct kernel_code *code, struct code_function *function);
 // 32 for f16x2 and 64 for u64, without a point; 0: it is no type.
 uint32_t braid_code_bits_of(struct ptx_word part);
 

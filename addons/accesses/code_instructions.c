@@ -469,5 +469,5 @@ bool braid_code_read_instructions(struct kernel_code *code, struct code_function
         if (!braid_array_put(&function->instructions, &instruction, sizeof(instruction)))
             reader.failed = true;
     }
-    return !reader.failed && !code->sets.failed;
+    return !reader.failed && !code->sets.failed && braid_code_copy_constants(code, function);
 }

@@ -289,6 +289,53 @@ static void memory_gives_back_what_it_holds(void **state)
 #define USE_BOTH "or.b64 %both, %low, %up;\nselp.b64 %x, %both, %d0, %p0;\n" USE("x")
 #define USE_BESIDE(register) "selp.b64 %x, %" register ", %d0, %p0;\n" USE("x")
 
+// %up is what an index is multiplied by. In a loop it would be shifted without an end.
+#define LOAD_STEPS                                                                                 \
+    LOAD_A "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"         \
+           "cvt.u64.u32 %up, %r1;\n"
+#define LOOP                                                                                       \
+    "shl.b64 %u1, %v, 5;\nadd.s64 %u, %u, %u1;\nor.b64 %both, %low, %u;\n"                         \
+    "add.s64 %x, %d0, %both;\n" USE("x")
+
+// Where a register is copied that has a constant there, other values of it do not come along.
+static void constants_are_copied(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { LOAD_STEPS "mov.u64 %u, 0;\nmov.u64 %v, %u;\n@%p1 bra L;\nmov.u64 %v, %up;\nL:\n" LOOP,
+          "0+0w" },
+        { LOAD_STEPS "mov.u64 %u, 0;\nK:\nmov.u64 %v, %u;\n@%p1 bra L;\nmov.u64 %v, %up;\nL:\n" LOOP
+                     "bra K;\n",
+          "0+0w 2+8w" },
+        { LOAD_STEPS
+          "@%p2 mov.u64 %u, 0;\nmov.u64 %v, %u;\n@%p1 bra L;\nmov.u64 %v, %up;\nL:\n" LOOP,
+          "0+0w 2+8w" },
+        { LOAD_STEPS
+          "mov.u64 %u, 0;\n{\nmov.u64 %v, %u;\n}\n@%p1 bra L;\nmov.u64 %v, %up;\nL:\n" LOOP,
+          "0+0w 2+8w" },
+        { LOAD_STEPS "mov.u64 %u, 0;\nadd.s64 %u, %u, %up;\nmov.u64 %v, %u;\n" LOOP, "0+0w 2+8w" },
+        { LOAD_A "mov.u64 %u, 0;\nmov.u64 %u, %d0;\nmov.u64 %v, %u;\n" USE("v"), "0+0w" },
+    };
+    CHECK(examples);
+}
+
+// A division by a number moves no half of a word into the other.
+static void upper_halves_of_products_are_small(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { LOAD_STEPS "mul.wide.u32 %u0, %r1, 3;\nmul.hi.u64 %u1, %u0, -6148914691236517205;\n"
+                     "add.s64 %u2, %u1, %low;\nadd.s64 %x, %d0, %u2;\n" USE("x"),
+          "0+0w" },
+        { LOAD_STEPS "mul.lo.s64 %u0, %up, 4294967296;\nadd.s64 %u2, %u0, %low;\n"
+                     "add.s64 %x, %d0, %u2;\n" USE("x"),
+          "0+0w 2+8w" },
+        { LOAD_WORD "mul.hi.u64 %w1, %w0, 1048576;\nshl.b64 %w2, %w1, 44;\n" USE_BESIDE("w2"),
+          LOADED },
+    };
+    CHECK(examples);
+}
+
 static void shifts_add_up(void **state)
 {
     (void)state;
@@ -438,6 +485,8 @@ int main(void)
         cmocka_unit_test(structs_have_offsets),
         cmocka_unit_test(indexes_move_by_whole_elements),
         cmocka_unit_test(memory_gives_back_what_it_holds),
+        cmocka_unit_test(constants_are_copied),
+        cmocka_unit_test(upper_halves_of_products_are_small),
         cmocka_unit_test(shifts_add_up),
         cmocka_unit_test(shifts_of_indexes_are_no_addresses),
         cmocka_unit_test(functions_pass_addresses),

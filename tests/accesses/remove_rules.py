@@ -49,7 +49,16 @@ RULES = {
         ("source_first((int64_t)(offset & SOURCE_MOST_STEP) + by, step)", "(offset & SOURCE_MOST_STEP)"),
         ("step = source_divisor(by, before);", "step = by;"),
     ],
+    "code_constants.c": [
+        ("        *from = constants->known[from->cell];", "        ;"),
+        ("    forget_results(constants, operands);\n", ""),
+        ("        forget_results(constants, code_operands(constants->function, instruction));", "        ;"),
+        ("            constants.now++;", "            ;"),
+        ("*instruction->statement->begin == '@' || ", ""),
+    ],
     "flow.c": [
+        ("begins(place, \"mul.hi\") || begins(place, \"mad.hi\");", "false;"),
+        ("is_upper ? change(place, SOURCE_SHIFT_RIGHT, set)", "is_upper ? set"),
         ("    if (size >> HALF_BITS)\n        return shifted_left(place, set, HALF_BITS);\n", ""),
         ("    return shifted_left(place, set, __builtin_ctzll(size));", "    return change(place, SOURCE_MULTIPLY, set);"),
         ("factor < 0 ? 0 - (uint64_t)factor : (uint64_t)factor", "(uint64_t)(factor < 0 ? 0 : factor)"),
