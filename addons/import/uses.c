@@ -109,9 +109,10 @@ static braid_status refuse_hidden(const struct finder *finder, uint32_t buffer, 
 {
     const struct captured_node *nodes = captured_nodes(finder->captured);
     return braid_error(BRAID_UNSUPPORTED,
-                       "node %s of the captured graph, a kernel, may hide an address of node %s, "
-                       "an allocation, in %s",
+                       "node %s of the captured graph, kernel '%s', may hide an address of node "
+                       "%s, an allocation, in %s",
                        node_of(finder)->place,
+                       captured_function_of(finder->captured, node_of(finder))->name,
                        nodes[import_buffers(finder->memory)[buffer].node].place, where);
 }
 
