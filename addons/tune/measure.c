@@ -157,7 +157,7 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
     EXEC_MEMORY(exec);
     braid_status status = check(exec, graph);
     braid_timings timings;
-    if (!status)
+    if (!status && num_frames != BRAID_KEPT_FRAMES)
         status = run_frames(exec, num_frames);
     if (!status)
         status = braid_exec_get_timings(exec, &timings);

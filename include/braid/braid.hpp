@@ -20,6 +20,7 @@
 #include <braid/cpp/kernel.hpp>
 #include <braid/cpp/ranks.hpp>
 #include <braid/cpp/result.hpp>
+#include <braid/cpp/runner.hpp>
 #include <braid/cpp/schedule.hpp>
 #include <braid/cpp/task.hpp>
 
@@ -34,6 +35,7 @@ using schedule = basic_schedule<throwing>;
 using exec = basic_exec<throwing>;
 using ranks = basic_ranks<throwing>;
 using imported = basic_imported<throwing>;
+using runner = basic_runner<throwing>;
 template <class T> using memory = basic_memory<T>;
 
 namespace checked
@@ -46,6 +48,7 @@ using schedule = basic_schedule<returning>;
 using exec = basic_exec<returning>;
 using ranks = basic_ranks<returning>;
 using imported = basic_imported<returning>;
+using runner = basic_runner<returning>;
 } // namespace checked
 
 } // namespace braid

@@ -99,9 +99,12 @@ typedef struct braid_timings {
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
                                                                   braid_timings *out_timings);
 
-// Runs `num_frames` frames (0: as many as are kept, at least 3) one after another on the device's
-// default stream. Then it gives every node its median time as cost, and every loop its iterations
-// (docs/profile.md). `graph` is the exec's, perhaps with new nodes.
+// The frames of braid_exec_measure that the program has launched, and whose times are kept.
+#define BRAID_KEPT_FRAMES UINT32_MAX
+
+// Runs `num_frames` frames (0: as many as are kept, at least 3; BRAID_KEPT_FRAMES: none) one after
+// another on the device's default stream. Then it gives every node its median time as cost, and
+// every loop its iterations (docs/profile.md). `graph` is the exec's, perhaps with new nodes.
 // Errors: as braid_exec_get_timings and braid_exec_launch.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,
                                                            uint32_t num_frames);

@@ -56,6 +56,56 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_tune(braid_graph *graph,
                                                             const braid_tune_options *options,
                                                             braid_exec_options *out_way);
 
+// A graph that finds the fastest way to play while the program launches it. Its first frames are
+// played by turns in several ways: planned by guesses, by costs that these frames had, on fewer
+// lanes, and as the program did before. Then all are played in the fastest way. Frames run one
+// after another, on any streams.
+// Thread-safety: one thread at a time.
+typedef struct braid_runner braid_runner;
+
+// Options of braid_runner_create.
+typedef struct braid_runner_options {
+    uint32_t max_lanes; // as in braid_exec_options
+    // Queues the same work as the program did before, such as a launch of its own graph. It is
+    // tried too, so that a frame is never slower. NULL: there is none.
+    braid_queue_function *as_before;
+    void *user; // must live as long as the runner
+} braid_runner_options;
+
+// Makes a runner, with an exec of the graph. The graph stays as it is but for its costs, and lives
+// as long as the runner.
+// Errors: those of braid_exec_create. BRAID_UNSUPPORTED (several devices).
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_runner_create(braid_device *device,
+                                                               braid_graph *graph,
+                                                               const braid_runner_options *options,
+                                                               braid_runner **out_runner);
+
+// Waits for its frames, and frees it.
+BRAID_API void braid_runner_destroy(braid_runner *runner);
+
+// Runs one frame, as braid_exec_launch does. About a hundred frames try ways. Some of these
+// launches make an exec, which plans and allocates, and none waits for a frame.
+// Errors: those of braid_exec_launch, and of `as_before`.
+BRAID_API BRAID_MUST_CHECK braid_status braid_runner_launch(braid_runner *runner,
+                                                            braid_stream *stream);
+
+// Blocks until the last launch has ended. Errors: those of braid_exec_wait.
+BRAID_API BRAID_MUST_CHECK braid_status braid_runner_wait(braid_runner *runner);
+
+// The exec that launches play by from now on, which the runner destroys. NULL: launches still try
+// ways, or play as before.
+BRAID_API braid_exec *braid_runner_get_exec(braid_runner *runner);
+
+typedef struct braid_runner_info {
+    const char *way;    // the best so far, such as "4 lanes"
+    const char *reason; // each way tried, and its time; while no other call is made on the runner
+    uint64_t frame_ns;  // by that way, on the device, the median; 0: not known yet
+    bool is_chosen;     // launches try no further ways
+} braid_runner_info;
+
+// NULL has nothing.
+BRAID_INLINE void braid_runner_get_info(braid_runner *runner, braid_runner_info *out_info);
+
 // A number for the structure of a graph: kinds, names and order of nodes, bundles, edges and
 // accesses, but no costs, arguments or addresses.
 // Thread-safety: as reading the graph.
@@ -73,6 +123,23 @@ BRAID_INLINE braid_status braid_graph_tune(braid_graph *graph, braid_device *dev
 {
     return braid_graph_tune_sized(graph, device, options, out_way, sizeof(braid_tune_options),
                                   sizeof(braid_exec_options));
+}
+
+BRAID_API BRAID_MUST_CHECK braid_status braid_runner_create_sized(
+    braid_device *device, braid_graph *graph, const braid_runner_options *options,
+    braid_runner **out_runner, size_t size);
+BRAID_INLINE braid_status braid_runner_create(braid_device *device, braid_graph *graph,
+                                              const braid_runner_options *options,
+                                              braid_runner **out_runner)
+{
+    return braid_runner_create_sized(device, graph, options, out_runner,
+                                     sizeof(braid_runner_options));
+}
+BRAID_API void braid_runner_get_info_sized(braid_runner *runner, braid_runner_info *out_info,
+                                           size_t size);
+BRAID_INLINE void braid_runner_get_info(braid_runner *runner, braid_runner_info *out_info)
+{
+    braid_runner_get_info_sized(runner, out_info, sizeof(braid_runner_info));
 }
 
 #ifdef __cplusplus

@@ -133,6 +133,10 @@ static void a_graph_is_imported(braid::device &device, void *captured)
     auto exec = braid::exec::create(device, imported);
     expect(imported.info().num_unproven > 0);
     imported.write(stdout, BRAID_IMPORT_JSON);
+    auto runner = braid::runner::create(device, imported);
+    runner.launch();
+    runner.wait();
+    expect(std::string(runner.info().way) == "guessed costs" && !runner.chosen_exec());
 }
 
 static void a_device_without_captures_is_refused(braid::device &device)

@@ -133,6 +133,23 @@ static void imports_refuse_null(void **state)
     braid_import_destroy(NULL);
 }
 
+static void runners_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_runner *runner;
+    refuses(braid_runner_create(NULL, all->graph, NULL, &runner), "device");
+    refuses(braid_runner_create(all->device, NULL, NULL, &runner), "graph");
+    refuses(braid_runner_create(all->device, all->graph, NULL, NULL), "out_runner");
+    refuses(braid_runner_launch(NULL, NULL), "runner");
+    refuses(braid_runner_wait(NULL), "runner");
+    braid_runner_info info = { .frame_ns = 7 };
+    braid_runner_get_info(NULL, &info);
+    assert_string_equal(info.way, "");
+    assert_int_equal(info.frame_ns, 0);
+    assert_null(braid_runner_get_exec(NULL));
+    braid_runner_destroy(NULL);
+}
+
 static void streams_refuse_null(void **state)
 {
     struct objects *all = *state;
@@ -409,6 +426,7 @@ int main(void)
         cmocka_unit_test(groups_refuse_null),
         cmocka_unit_test(loops_refuse_null),
         cmocka_unit_test(imports_refuse_null),
+        cmocka_unit_test(runners_refuse_null),
         cmocka_unit_test(streams_refuse_null),
         cmocka_unit_test(events_refuse_null),
         cmocka_unit_test(graphs_refuse_null),

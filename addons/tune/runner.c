@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runners: ways to play a graph that take turns in the program's own frames. The fastest stays.
+#include <braid/tune.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/inside.h"
+#include "base/sized.h"
+#include "exec/exec.h"
+
+enum {
+    COLD_FRAMES = 2,  // the first find no code and data in the caches
+    TIMED_FRAMES = 9, // behind these
+    MOST_WAYS = 7,
+    REASON_BYTES = 768,
+};
+
+enum way_kind { WAY_GUESSED, WAY_TIMED, WAY_PLANNED, WAY_BEFORE };
+
+struct way {
+    enum way_kind kind; // WAY_TIMED gives its nodes costs, and is not chosen
+    uint32_t max_lanes; // of WAY_PLANNED; 0: as many as the planner likes
+    char name[48];
+    braid_exec *exec; // NULL: none yet, or the way was dropped
+    uint64_t ns;      // a frame, the median; 0: not known
+    char why[96];     // it cannot be played; "": it can
+};
+
+// One way's frames of a turn.
+struct times {
+    braid_event *begins[TIMED_FRAMES], *ends[TIMED_FRAMES];
+    uint32_t num; // frames, the cold ones included
+};
+
+// In each turn the frames of one way alternate with those of the best way so far, so that both meet
+// the same clocks and neighbours. The faster one is the best from then on.
+struct braid_runner {
+    braid_device *device;
+    braid_graph *graph;
+    braid_runner_options options;
+    struct way ways[MOST_WAYS];
+    uint32_t num_ways;
+    uint32_t best, way;    // the one whose turn it is
+    struct times times[2]; // of the best, and of that
+    bool is_chosen;
+    braid_event *last; // the end of the last launch
+    bool has_last;
+    uint64_t num_chosen; // frames since the choice
+    char reason[REASON_BYTES];
+};
+
+// ---- ways ----
+
+static struct way *add_way(braid_runner *runner, enum way_kind kind, uint32_t max_lanes,
+                           const char *name)
+{
+    struct way *way = &runner->ways[runner->num_ways++];
+    *way = (struct way){ .kind = kind, .max_lanes = max_lanes };
+    snprintf(way->name, sizeof(way->name), "%s", name);
+    return way;
+}
+
+static void add_lanes(braid_runner *runner, uint32_t lanes)
+{
+    char name[48];
+    const uint32_t most = runner->options.max_lanes;
+    if (most && lanes > most)
+        return;
+    snprintf(name, sizeof(name), "%" PRIu32 " lane%s", lanes, lanes == 1 ? "" : "s");
+    add_way(runner, WAY_PLANNED, lanes, name);
+}
+
+// A failure leaves the other ways. The way says why.
+static void note_failure(struct way *way, braid_status status)
+{
+    if (status)
+        snprintf(way->why, sizeof(way->why), "%s", braid_error_get_message());
+}
+
+static braid_status make_exec(braid_runner *runner, struct way *way)
+{
+    const braid_exec_options options = {
+        .max_lanes = way->max_lanes ? way->max_lanes : runner->options.max_lanes,
+        .frames_kept = way->kind == WAY_TIMED ? TIMED_FRAMES : 0,
+    };
+    return braid_exec_create(runner->device, runner->graph, &options, &way->exec);
+}
+
+static void make_way(braid_runner *runner, struct way *way)
+{
+    struct error_attempt attempt;
+    if (way->kind == WAY_BEFORE)
+        return;
+    braid_error_begin_attempt(&attempt);
+    note_failure(way, make_exec(runner, way));
+    braid_error_end_attempt(&attempt, BRAID_OK);
+}
+
+static void drop_exec(struct way *way)
+{
+    braid_exec_destroy(way->exec);
+    way->exec = NULL;
+}
+
+// ---- turns ----
+
+static int compare(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static braid_status read_time(const struct times *times, uint64_t *out_ns)
+{
+    uint64_t all[TIMED_FRAMES];
+    braid_status status = BRAID_OK;
+    for (int i = 0; i < TIMED_FRAMES && !status; i++)
+        status = braid_event_get_elapsed(times->begins[i], times->ends[i], &all[i]);
+    if (status)
+        return status;
+    qsort(all, TIMED_FRAMES, sizeof(*all), compare);
+    *out_ns = all[TIMED_FRAMES / 2] ? all[TIMED_FRAMES / 2] : 1;
+    return BRAID_OK;
+}
+
+static void write_reason(braid_runner *runner)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < runner->num_ways && at < REASON_BYTES; i++) {
+        const struct way *way = &runner->ways[i];
+        char *to = runner->reason + at;
+        const char *comma = at ? "; " : "";
+        if (way->why[0])
+            at += (size_t)snprintf(to, REASON_BYTES - at, "%s%s: %s", comma, way->name, way->why);
+        else if (way->ns)
+            at += (size_t)snprintf(to, REASON_BYTES - at, "%s%s: %.1f us", comma, way->name,
+                                   (double)way->ns / 1e3);
+    }
+}
+
+// The program's way stays unless another one is faster by a hundredth: a new plan must be worth it.
+static bool is_faster(const struct way *way, const struct way *best)
+{
+    if (way->kind == WAY_BEFORE)
+        return way->ns <= best->ns + best->ns / 100;
+    return way->ns < best->ns;
+}
+
+static void judge(braid_runner *runner)
+{
+    struct way *way = &runner->ways[runner->way], *best = &runner->ways[runner->best];
+    if (way->why[0] || way->kind == WAY_TIMED) {
+        drop_exec(way);
+    } else if (is_faster(way, best)) {
+        drop_exec(best);
+        runner->best = runner->way;
+    } else {
+        drop_exec(way);
+    }
+}
+
+// The frames of both ways have ended.
+static braid_status end_turn(braid_runner *runner)
+{
+    struct way *way = &runner->ways[runner->way];
+    braid_status status = read_time(&runner->times[0], &runner->ways[runner->best].ns);
+    if (status || way->kind != WAY_TIMED)
+        return status ? status : read_time(&runner->times[1], &way->ns);
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    note_failure(way, braid_exec_measure(way->exec, runner->graph, BRAID_KEPT_FRAMES));
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return BRAID_OK;
+}
+
+static void destroy_times(struct times *times)
+{
+    for (int i = 0; i < TIMED_FRAMES; i++) {
+        braid_event_destroy(times->begins[i]);
+        braid_event_destroy(times->ends[i]);
+    }
+    memset(times, 0, sizeof(*times));
+}
+
+// To the next way that can be played, or to the choice.
+static void go_on(braid_runner *runner)
+{
+    runner->times[0].num = runner->times[1].num = 0;
+    while (++runner->way < runner->num_ways) {
+        make_way(runner, &runner->ways[runner->way]);
+        if (!runner->ways[runner->way].why[0])
+            return;
+    }
+    runner->way = runner->best;
+    runner->is_chosen = true;
+    destroy_times(&runner->times[0]);
+    destroy_times(&runner->times[1]);
+}
+
+static bool is_over(const braid_runner *runner)
+{
+    return runner->times[0].num >= COLD_FRAMES + TIMED_FRAMES &&
+           runner->times[1].num >= COLD_FRAMES + TIMED_FRAMES;
+}
+
+// Nothing waits: while the last frame of a turn runs, the best way has further frames. A way that
+// failed has no more of them.
+static braid_status turn(braid_runner *runner)
+{
+    const bool has_failed = runner->ways[runner->way].why[0];
+    if (runner->is_chosen || (!has_failed && !is_over(runner)))
+        return BRAID_OK;
+    braid_status status = has_failed ? BRAID_OK : braid_event_query(runner->last);
+    if (status)
+        return status == BRAID_NOT_READY ? BRAID_OK : status;
+    if (!has_failed)
+        status = end_turn(runner);
+    if (status)
+        return status;
+    judge(runner);
+    go_on(runner);
+    write_reason(runner);
+    return BRAID_OK;
+}
+
+// ---- launches ----
+
+// 1: the way whose turn it is; 0: the best.
+static int next_side(const braid_runner *runner)
+{
+    return !runner->is_chosen && !is_over(runner) && runner->times[1].num <= runner->times[0].num;
+}
+
+// Ways know nothing of each other's frames. An exec orders its own.
+static braid_status follow_last(braid_runner *runner, const struct way *way, braid_stream *stream)
+{
+    if (!runner->has_last || (runner->num_chosen && way->exec))
+        return BRAID_OK;
+    return braid_stream_follow(stream, runner->last);
+}
+
+// The program's own work is not tried again if it fails.
+static braid_status play(braid_runner *runner, struct way *way, braid_stream *stream)
+{
+    if (way->kind != WAY_BEFORE)
+        return braid_exec_launch(way->exec, stream);
+    braid_status status = runner->options.as_before(runner->device, stream, runner->options.user);
+    if (status && !runner->is_chosen && way != &runner->ways[runner->best])
+        snprintf(way->why, sizeof(way->why), "it failed: %s", braid_status_get_name(status));
+    return status;
+}
+
+static braid_status play_timed(braid_runner *runner, struct way *way, struct times *times,
+                               braid_stream *stream)
+{
+    const uint32_t place = times->num - COLD_FRAMES; // far too much before the first
+    const bool is_timed = place < TIMED_FRAMES;
+    braid_status status = BRAID_OK;
+    if (is_timed)
+        status = braid_event_record(times->begins[place], stream);
+    if (!status)
+        status = play(runner, way, stream);
+    if (!status && is_timed)
+        status = braid_event_record(times->ends[place], stream);
+    times->num += !status;
+    return status;
+}
+
+static braid_status launch(braid_runner *runner, braid_stream *stream)
+{
+    braid_status status = turn(runner);
+    if (status)
+        return status;
+    const int side = next_side(runner);
+    struct way *way = &runner->ways[side ? runner->way : runner->best];
+    status = follow_last(runner, way, stream);
+    if (!status)
+        status = runner->is_chosen ? play(runner, way, stream)
+                                   : play_timed(runner, way, &runner->times[side], stream);
+    if (status)
+        return status;
+    runner->num_chosen += runner->is_chosen;
+    if (runner->is_chosen && way->exec)
+        return BRAID_OK;
+    runner->has_last = true;
+    return braid_event_record(runner->last, stream);
+}
+
+static braid_status check_stream(const braid_runner *runner, braid_stream *stream)
+{
+    static const char function[] = "braid_runner_launch";
+    struct backend *backend = runner->device->backend;
+    braid_status status = braid_inside_check(function, NULL);
+    if (!status)
+        status = braid_device_check(function, runner->device);
+    if (!status)
+        status = braid_device_check_stream(function, runner->device, stream);
+    if (status || !backend->ops->stream_check_launch)
+        return status;
+    return backend->ops->stream_check_launch(backend, stream->backend);
+}
+
+braid_status braid_runner_launch(braid_runner *runner, braid_stream *stream)
+{
+    if (!runner)
+        return braid_error_null("braid_runner_launch", "runner");
+    DEVICE_MEMORY(runner->device);
+    stream = device_stream(runner->device, stream);
+    braid_status status = check_stream(runner, stream);
+    return status ? status : launch(runner, stream);
+}
+
+// While ways are tried, an exec may have traps and failures of its own to tell.
+braid_status braid_runner_wait(braid_runner *runner)
+{
+    if (!runner)
+        return braid_error_null("braid_runner_wait", "runner");
+    braid_status status = runner->has_last ? braid_event_wait(runner->last) : BRAID_OK;
+    for (uint32_t i = 0; i < runner->num_ways && !status; i++) {
+        if (runner->ways[i].exec)
+            status = braid_exec_wait(runner->ways[i].exec);
+    }
+    return status;
+}
+
+// ---- making ----
+
+static braid_status make_times(braid_runner *runner, struct times *times)
+{
+    const braid_event_options timing = { .timing = true };
+    braid_status status = BRAID_OK;
+    for (int i = 0; i < TIMED_FRAMES && !status; i++) {
+        status = braid_event_create(runner->device, &timing, &times->begins[i]);
+        if (!status)
+            status = braid_event_create(runner->device, &timing, &times->ends[i]);
+    }
+    return status;
+}
+
+// Where the graph has its costs already, the first way is planned by them.
+static void add_ways(braid_runner *runner, const braid_schedule *first)
+{
+    const uint32_t most = first->info.num_nodes;
+    if (first->info.num_guessed) {
+        add_way(runner, WAY_TIMED, 0, "times of nodes");
+        add_way(runner, WAY_PLANNED, 0, "measured costs");
+    }
+    for (uint32_t lanes = 8; lanes > 2 && most > lanes; lanes /= 2)
+        add_lanes(runner, lanes);
+    if (runner->options.as_before)
+        add_way(runner, WAY_BEFORE, 0, "as before");
+    else if (most > 1)
+        add_lanes(runner, 1);
+}
+
+static braid_status make(braid_runner *runner)
+{
+    struct way *first = add_way(runner, WAY_GUESSED, 0, "guessed costs");
+    braid_status status = make_exec(runner, first);
+    if (status)
+        return status;
+    if (!first->exec->schedule->info.num_guessed)
+        snprintf(first->name, sizeof(first->name), "the graph's costs");
+    add_ways(runner, first->exec->schedule);
+    status = braid_event_create(runner->device, NULL, &runner->last);
+    if (!status)
+        status = make_times(runner, &runner->times[0]);
+    if (!status)
+        status = make_times(runner, &runner->times[1]);
+    if (!status)
+        go_on(runner);
+    return status;
+}
+
+static braid_status create(braid_device *device, braid_graph *graph,
+                           const braid_runner_options *options, braid_runner **out_runner)
+{
+    if (!device || !graph || !out_runner)
+        return braid_error_null("braid_runner_create", !device  ? "device"
+                                                       : !graph ? "graph"
+                                                                : "out_runner");
+    DEVICE_MEMORY(device);
+    braid_status status = braid_device_check("braid_runner_create", device);
+    if (status)
+        return status;
+    if (device->group)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "braid_runner_create: device '%s' is a group, and a runner has one",
+                           device->label);
+    braid_runner *runner = braid_allocate_zeroed(1, sizeof(*runner));
+    if (!runner)
+        return braid_error_no_memory("a runner");
+    runner->device = device;
+    runner->graph = graph;
+    runner->options = *options;
+    status = make(runner);
+    if (status)
+        braid_runner_destroy(runner);
+    else
+        *out_runner = runner;
+    return status;
+}
+
+braid_status braid_runner_create_sized(braid_device *device, braid_graph *graph,
+                                       const braid_runner_options *options,
+                                       braid_runner **out_runner, size_t size)
+{
+    braid_runner_options own;
+    braid_status status =
+        braid_sized_take("braid_runner_create: options", options, size, &own, sizeof(own));
+    return status ? status : create(device, graph, &own, out_runner);
+}
+
+// For frames that the program queued. A failure cannot be returned.
+static void wait_for_last(const braid_runner *runner)
+{
+    struct error_attempt attempt;
+    if (!runner->has_last || !device_is_here(runner->device))
+        return;
+    braid_error_begin_attempt(&attempt);
+    braid_error_end_noted(&attempt, braid_event_wait(runner->last));
+}
+
+void braid_runner_destroy(braid_runner *runner)
+{
+    if (!runner)
+        return;
+    for (uint32_t i = 0; i < runner->num_ways; i++)
+        braid_exec_destroy(runner->ways[i].exec);
+    wait_for_last(runner);
+    destroy_times(&runner->times[0]);
+    destroy_times(&runner->times[1]);
+    braid_event_destroy(runner->last);
+    braid_free(runner);
+}
+
+braid_exec *braid_runner_get_exec(braid_runner *runner)
+{
+    return runner && runner->is_chosen ? runner->ways[runner->best].exec : NULL;
+}
+
+void braid_runner_get_info_sized(braid_runner *runner, braid_runner_info *out_info, size_t size)
+{
+    braid_runner_info info = { .way = "", .reason = "" };
+    if (runner)
+        info = (braid_runner_info){ .way = runner->ways[runner->best].name,
+                                    .reason = runner->reason,
+                                    .frame_ns = runner->ways[runner->best].ns,
+                                    .is_chosen = runner->is_chosen };
+    braid_sized_give(&info, sizeof(info), out_info, size);
+}
