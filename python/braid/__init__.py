@@ -26,6 +26,7 @@ from braid._memories import Memory
 from braid._memory import Pointer, Trap
 from braid._options import CostModel, ExecOptions, Link, Places
 from braid._ranks import Communicator, Ranks
+from braid._runner import Runner, RunnerInfo
 from braid._schedule import Placement, PlannedCopy, Schedule, ScheduleInfo, Serialisation, Step
 from braid._text import version
 from braid._timings import FrameTiming, LaneTiming, NodeTiming, Spread, Timings, WaitTiming
@@ -37,7 +38,7 @@ __all__ = [
     "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Finding", "FoundDevice", "FrameTiming", "Graph", "HostCallError", "Imported", "ImportInfo", "InputOutputError",
     "InternalError", "InUseError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
-    "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "RunningNode", "Schedule",
+    "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Runner", "RunnerInfo", "RunningNode", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "TimeoutError", "Timings", "Trap", "TrappedError", "Trial", "Tuning",
     "UnavailableError", "UnsupportedError", "WaitTiming", "WrongStateError", "audit", "backends", "devices", "inout", "log_to", "read", "tune", "version", "write",
 ]

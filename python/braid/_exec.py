@@ -141,16 +141,7 @@ class Exec(Owned):
                     status = lib.braid_exec_create(on, of, options, out)
             check_queue_call(status, kept.queue_calls)
         del plan  # what the options point to
-        self.device, self.graph = first, graph
-        self._kept = kept
-        self._given = Given()
-        self._queue_calls: Dict[int, Call] = {}  # that set_function gave
-        self._stream: Any = None
-        self._grows = False  # the next launch waits for frames, since scratch grows
-        self._frame_number = kept.frame_number
-        # From reading the number to the launch. Setters do without: a launch may wait for host calls that set values.
-        self._numbering = threading.RLock()
-        self._late = late
+        self._note(first, graph, late)
         self._has_deadline = watcher is not None
         self._keeps_times = bool(how.get("frames_kept"))
         self._places = options.frames_in_flight if options.frames_in_flight > 1 and options.when_full != lib.BRAID_FULL_QUEUES else 0
@@ -170,6 +161,29 @@ class Exec(Owned):
         except BaseException:
             self.close()
             raise
+
+    @classmethod
+    def _of_runner(cls, device: Device, graph: Graph, pointer: Any, runner: Owner) -> Exec:
+        """The exec of a runner, which owns it."""
+        self = cls.__new__(cls)
+        self._note(device, graph, [])
+        self._owner = Owner("exec", pointer, lambda pointer: None, parent=runner, kept=(self._kept, self._given))
+        return self
+
+    def _note(self, device: Device, graph: Graph, late: List[int]) -> None:
+        """As an exec has it that is made without options."""
+        self.device, self.graph = device, graph
+        self._kept = graph._kept
+        self._given = Given()
+        self._queue_calls: Dict[int, Call] = {}  # that set_function gave
+        self._stream: Any = None
+        self._grows = False  # the next launch waits for frames, since scratch grows
+        self._frame_number = self._kept.frame_number
+        # From reading the number to the launch. Setters do without: a launch may wait for host calls that set values.
+        self._numbering = threading.RLock()
+        self._late = late
+        self._has_deadline = self._keeps_times = self._waits_for_place = self._is_busy_before_rows = False
+        self._places = 0
 
     # ---- frames ----
 
