@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of MuJoCo Warp as its own CUDA graph, and the same captured step as a plan of Braid's, in one process by turns.
+
+    captured_mujoco_warp.py [--models NAME...] [--worlds N...] [--deterministic] [--ways] [--orders N]
+
+Needs warp-lang, mujoco, mujoco-warp and a CUDA device. The iterations of the solver are fixed, which Warp's conditional
+graphs would end early: a driver before CUDA 13.2 does not tell conditional nodes. Each row has the medians of rounds that
+alternate, and how far the states are apart after 5 steps: of the way from Warp's graph, and of that from itself.
+--orders plays the plan on one lane in N random orders that it allows, and Warp's graph beside a loaded memory.
+"""
+import argparse
+import os
+import random
+import time
+
+import mujoco
+import numpy as np
+import warp as wp
+
+import braid
+import braid.warp
+import mujoco_warp as mjw
+
+wp.config.quiet = True
+FIELDS = ("qpos", "qvel", "qacc", "qacc_warmstart", "time", "act", "ctrl")
+WARP = "Warp's graph"
+
+
+class Step:
+    """A model in so many worlds, its step, and that step as Warp captures it."""
+
+    def __init__(self, path, num_worlds, is_deterministic):
+        model = mujoco.MjModel.from_xml_path(path)
+        data = mujoco.MjData(model)
+        if model.nkey:
+            mujoco.mj_resetDataKeyframe(model, data, 0)
+        mujoco.mj_forward(model, data)
+        self.model = mjw.put_model(model)
+        self.data = mjw.put_data(model, data, nworld=num_worlds, nconmax=max(64, 2 * data.ncon),
+                                 njmax=max(192, 2 * data.nefc))
+        self.model.opt.graph_conditional = False
+        if is_deterministic:
+            self.model.opt.deterministic = mjw.DeterminismType.ALL if hasattr(mjw, "DeterminismType") else 15
+        self.run()
+        wp.synchronize()
+        self.start = {name: wp.clone(getattr(self.data, name)) for name in FIELDS if hasattr(self.data, name)}
+        with wp.ScopedCapture() as capture:
+            self.run()
+        self.captured = capture.graph
+
+    def run(self):
+        mjw.step(self.model, self.data)
+
+    def play(self):
+        wp.capture_launch(self.captured)
+
+    def states_after(self, play, num_steps=5):
+        for name, values in self.start.items():
+            if values.size:
+                wp.copy(getattr(self.data, name), values)
+        for _ in range(num_steps):
+            play()
+        wp.synchronize()
+        return {name: getattr(self.data, name).numpy().copy() for name in ("qpos", "qvel", "qacc")}
+
+
+def distance(some, others):
+    return max((float(np.abs(some[name] - others[name]).max()) for name in some if some[name].size), default=0.0)
+
+
+def times_of(plays, rounds=9, num=60):
+    """The median time of one play of each, in microseconds."""
+    found = {name: [] for name in plays}
+    for play in plays.values():
+        for _ in range(10):
+            play()
+    wp.synchronize()
+    for _ in range(rounds):
+        for name, play in plays.items():
+            begin = time.perf_counter()
+            for _ in range(num):
+                play()
+            wp.synchronize()
+            found[name].append((time.perf_counter() - begin) / num * 1e6)
+    return {name: sorted(values)[rounds // 2] for name, values in found.items()}
+
+
+def show(name, num_worlds, step, ways):
+    """A row for each way to play the step."""
+    times = times_of({WARP: step.play, **ways})
+    ours = step.states_after(step.play)
+    own = distance(step.states_after(step.play), ours)
+    for way, microseconds in times.items():
+        apart = "" if way == WARP else f"{distance(step.states_after(ways[way]), ours):.1e}"
+        print(f"| {name} | {num_worlds} | {way} | {microseconds:.1f} | {microseconds / times[WARP]:.3f} | {apart} | {own:.1e} |",
+              flush=True)
+
+
+def player_of(device, graph, **how):
+    made = braid.Exec(device, graph, **how)
+    return lambda: made.launch(int(wp.get_stream().cuda_stream))
+
+
+def find_ways(optimized, wants_all):
+    device, graph = braid.warp._adopt(wp.get_device()), optimized.graph
+    ways = {"optimized": optimized}
+    if wants_all:
+        ways["planned by measured costs"] = player_of(device, graph)
+        for lanes in (1, 2, 3, 4, 8, 16):
+            ways[f"{lanes} lanes"] = player_of(device, graph, max_lanes=lanes)
+        ways["no early start"] = player_of(device, graph, no_early_start=True)
+    return ways
+
+
+def settle(optimized):
+    """Calls until the fastest way is chosen."""
+    num = 0
+    while not optimized.info.is_chosen and num < 2000:
+        optimized()
+        optimized.wait()
+        num += 1
+    return num
+
+
+def play_in_orders(step, optimized, num_orders):
+    """One lane plays nodes one after another, so that only their order differs."""
+    device, graph = braid.warp._adopt(wp.get_device()), optimized.graph
+    expected = step.states_after(step.play)
+    again = sum(distance(step.states_after(step.play), expected) > 0 for _ in range(20))
+    side = wp.Stream()
+    big = [wp.zeros(1 << 28, dtype=wp.uint8) for _ in range(2)]
+
+    def beside_load():
+        for _ in range(8):
+            wp.copy(big[0], big[1], stream=side)
+        step.play()
+
+    loaded = sum(distance(step.states_after(beside_load), expected) > 0 for _ in range(20))
+    chosen = sum(distance(step.states_after(optimized), expected) > 0 for _ in range(20))
+    differing, worst = 0, 0.0
+    for seed in range(num_orders):
+        source = random.Random(seed)
+        for node in graph.nodes:
+            graph.set_cost(node, source.randrange(1, 1_000_000))
+        apart = distance(step.states_after(player_of(device, graph, max_lanes=1, islands="never")), expected)
+        differing, worst = differing + (apart > 0), max(worst, apart)
+    print(f"# of 20 runs of 5 steps {again} of Warp's graph differ from the first, {loaded} beside a loaded memory, and {chosen} of "
+          f"the plan; of {num_orders} random orders on one lane {differing} differ, by at most {worst:.1e}", flush=True)
+
+
+def run(name, num_worlds, given):
+    root = os.path.join(os.path.dirname(mjw.__file__), "test_data")
+    try:
+        step = Step(os.path.join(root, name), num_worlds, given.deterministic)
+    except Exception as error:
+        print(f"# {name}, {num_worlds} worlds: Warp does not step or capture it: {str(error)[:200]}", flush=True)
+        return
+    begin = time.perf_counter()
+    try:
+        optimized = braid.warp.optimize(step.run)
+    except braid.Error as error:
+        print(f"# {name}, {num_worlds} worlds: refused: {str(error)[:400]}", flush=True)
+        return
+    made = time.perf_counter()
+    num = settle(optimized)
+    print(f"# {name}, {num_worlds} worlds: optimized in {made - begin:.2f} s, chosen after {num} calls and "
+          f"{time.perf_counter() - made:.2f} s")
+    print("\n".join("# " + line[:800] for line in optimized.text.splitlines()[:40]), flush=True)
+    show(name, num_worlds, step, find_ways(optimized, given.ways))
+    if given.orders:
+        play_in_orders(step, optimized, given.orders)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--models", nargs="+", default=["humanoid/humanoid.xml"])
+    options.add_argument("--worlds", nargs="+", type=int, default=[1])
+    options.add_argument("--deterministic", action="store_true")
+    options.add_argument("--ways", action="store_true", help="also other numbers of lanes")
+    options.add_argument("--orders", type=int, default=0, metavar="N")
+    given = options.parse_args()
+    print("| model | worlds | way | us | ratio | apart | Warp from itself |\n|---|---|---|---|---|---|---|")
+    for name in given.models:
+        for num_worlds in given.worlds:
+            run(name, num_worlds, given)
+
+
+if __name__ == "__main__":
+    main()
