@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of constants. A register that is copied behind its constant, on the way without a label in
-// between, has that constant there, whichever other values it has elsewhere.
+// Copies of constants. Behind the instruction that gives a register a constant, and without a label
+// in between, a copy of the register is that constant. Elsewhere it may have other values.
 #include "accesses/code.h"
 
 #include "base/host_memory.h"

@@ -23,7 +23,7 @@ enum way_kind { WAY_GUESSED, WAY_TIMED, WAY_PLANNED, WAY_BEFORE };
 
 struct way {
     enum way_kind kind; // WAY_TIMED gives its nodes costs, and is not chosen
-    uint32_t max_lanes; // of WAY_PLANNED; 0: as many as the planner likes
+    uint32_t max_lanes; // 0: as many as the planner likes
     char name[48];
     braid_exec *exec; // NULL: none yet, or the way was dropped
     uint64_t ns;      // a frame, the median; 0: not known
@@ -36,8 +36,8 @@ struct times {
     uint32_t num; // frames, the cold ones included
 };
 
-// In each turn the frames of one way alternate with those of the best way so far, so that both meet
-// the same clocks and neighbours. The faster one is the best from then on.
+// In each turn the frames of one way alternate with those of the best way so far. So both meet the
+// same clocks and neighbours. The faster one is the best from then on.
 struct braid_runner {
     braid_device *device;
     braid_graph *graph;
@@ -45,7 +45,7 @@ struct braid_runner {
     struct way ways[MOST_WAYS];
     uint32_t num_ways;
     uint32_t best, way;    // the one whose turn it is
-    struct times times[2]; // of the best, and of that
+    struct times times[2]; // the best way's, and that one's
     bool is_chosen;
     braid_event *last; // the end of the last launch
     bool has_last;

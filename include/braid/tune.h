@@ -56,25 +56,23 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_tune(braid_graph *graph,
                                                             const braid_tune_options *options,
                                                             braid_exec_options *out_way);
 
-// A graph that finds the fastest way to play while the program launches it. Its first frames are
-// played by turns in several ways: planned by guesses, by costs that these frames had, on fewer
-// lanes, and as the program did before. Then all are played in the fastest way. Frames run one
-// after another, on any streams.
-// Thread-safety: one thread at a time.
+// A graph that finds the fastest way to play while the program launches it. Its first frames try
+// ways in turns: plans by guesses, by measured costs, and on fewer lanes, and the program's own
+// way. The fastest plays all others. Frames run one after another, on any streams. Thread-safety:
+// one thread at a time.
 typedef struct braid_runner braid_runner;
 
 // Options of braid_runner_create.
 typedef struct braid_runner_options {
     uint32_t max_lanes; // as in braid_exec_options
-    // Queues the same work as the program did before, such as a launch of its own graph. It is
-    // tried too, so that a frame is never slower. NULL: there is none.
+    // Queues the same work as before, such as a launch of the program's own graph. It plays on
+    // unless a plan is faster by a hundredth. NULL: none.
     braid_queue_function *as_before;
     void *user; // must live as long as the runner
 } braid_runner_options;
 
-// Makes a runner, with an exec of the graph. The graph stays as it is but for its costs, and lives
-// as long as the runner.
-// Errors: those of braid_exec_create. BRAID_UNSUPPORTED (several devices).
+// Makes a runner, with an exec. The graph gets other costs, and outlives the runner.
+// Errors: those of braid_exec_create. BRAID_UNSUPPORTED (a group).
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_runner_create(braid_device *device,
                                                                braid_graph *graph,
                                                                const braid_runner_options *options,
@@ -83,24 +81,22 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_runner_create(braid_device *dev
 // Waits for its frames, and frees it.
 BRAID_API void braid_runner_destroy(braid_runner *runner);
 
-// Runs one frame, as braid_exec_launch does. About a hundred frames try ways. Some of these
-// launches make an exec, which plans and allocates, and none waits for a frame.
-// Errors: those of braid_exec_launch, and of `as_before`.
+// Runs one frame, as braid_exec_launch. About a hundred frames try ways. Some of these launches
+// make or destroy an exec. Errors: those of braid_exec_launch and `as_before`.
 BRAID_API BRAID_MUST_CHECK braid_status braid_runner_launch(braid_runner *runner,
                                                             braid_stream *stream);
 
 // Blocks until the last launch has ended. Errors: those of braid_exec_wait.
 BRAID_API BRAID_MUST_CHECK braid_status braid_runner_wait(braid_runner *runner);
 
-// The exec that launches play by from now on, which the runner destroys. NULL: launches still try
-// ways, or play as before.
+// The runner's exec, once it is chosen; NULL before, and where launches play as before.
 BRAID_API braid_exec *braid_runner_get_exec(braid_runner *runner);
 
 typedef struct braid_runner_info {
     const char *way;    // the best so far, such as "4 lanes"
-    const char *reason; // each way tried, and its time; while no other call is made on the runner
-    uint64_t frame_ns;  // by that way, on the device, the median; 0: not known yet
-    bool is_chosen;     // launches try no further ways
+    const char *reason; // the time of each way, until the next call on the runner
+    uint64_t frame_ns;  // by that way, on the device; 0: not known yet
+    bool is_chosen;     // no further ways are tried
 } braid_runner_info;
 
 // NULL has nothing.

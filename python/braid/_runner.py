@@ -40,7 +40,8 @@ class Runner(Owned):
         kept = graph._kept
         check_reach(device, kept)
         if kept.frame_number is not None or kept.initial:
-            raise refuse("a runner makes several execs, and knows no values of parameters: make an Exec of this graph")
+            raise refuse("a runner makes several execs, and knows no values of parameters that Graph.use gives to nodes: make an "
+                         "Exec of this graph")
         options = ffi.new("braid_runner_options *")
         options.max_lanes = max_lanes
         self._calls = list(kept.queue_calls)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of Warp: braid.warp.optimize captures a function and plays what it launches by a plan of Braid's."""
+"""Programs of Warp: braid.warp.optimize captures the launches of a function, and plays them by a plan of Braid's."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -29,7 +29,7 @@ _FILLS = ".version 7.0\n.target sm_70\n.address_size 64\n" + "".join(
     _FILL.format(name=f"_Z20memtile_value_kernelI{letter}EvPT_S0_m", value=value)
     for letter, value in (("s", ".u16"), ("i", ".u32"), ("l", ".u64")))
 
-_devices: Dict[int, Device] = {}  # of Warp's contexts
+_devices: Dict[int, Device] = {}  # by the address of Warp's context
 
 
 class Optimized:
@@ -39,7 +39,8 @@ class Optimized:
         import warp
 
         self.imported = imported
-        self._device, self._on = device, None
+        self._device = device
+        self._on: Any = None  # Warp's stream of the call at hand
         self._captured = captured  # with its modules and arrays
         self._runner = Runner(_adopt(device), imported.graph,
                               as_before=lambda stream: warp.capture_launch(captured, stream=self._on))
@@ -82,10 +83,10 @@ class Optimized:
 
 
 def optimize(function: Callable[[], Any], device: Any = None, *, is_unwatched: bool = False) -> Optimized:
-    """Captures function() with Warp on a CUDA device and returns what replays it. The function runs once, under capture,
-    so what it launches does not run yet. Braid reads the PTX of Warp's modules, and has Warp make it where Warp has loaded
-    machine code. `is_unwatched`: nobody looks at pinned or managed memory before a call has ended. What Warp cannot
-    capture, and what Braid cannot import, raises the error of that."""
+    """Captures function() with Warp on a CUDA device, and returns a callable that plays its launches. The function runs
+    once, under capture, so its launches do not run yet. Braid reads the PTX of Warp's modules. Where Warp has loaded machine
+    code, Warp makes the PTX once more. `is_unwatched`: nobody looks at pinned or managed memory before a call has ended.
+    A function that Warp cannot capture, or Braid cannot import, raises that error."""
     import warp
 
     on = warp.get_device(device)

@@ -314,8 +314,9 @@ static void a_pointer_from_afar_and_an_allocation_are_refused(void **state)
                                          &(braid_import_options){ .texts = texts, .num_texts = 1 },
                                          &import),
                      BRAID_UNSUPPORTED);
-    assert_non_null(strstr(braid_error_get_message(), "node 1 of the captured graph, a kernel, "
-                                                      "may hide an address of node 0"));
+    assert_non_null(strstr(braid_error_get_message(), "node 1 of the captured graph, kernel "
+                                                      "'store_far', may hide an address of node 0, "
+                                                      "an allocation, in argument 0, which has"));
     must(cuGraphDestroy(graph));
 }
 
