@@ -47,7 +47,8 @@ struct braid_runner {
     uint32_t best, way;    // the one whose turn it is
     struct times times[2]; // the best way's, and that one's
     bool is_chosen;
-    braid_event *last; // the end of the last launch
+    braid_event *last;       // the end of the last launch
+    const void *last_handle; // of its stream
     bool has_last;
     uint64_t num_chosen; // frames since the choice
     char reason[REASON_BYTES];
@@ -235,10 +236,20 @@ static int next_side(const braid_runner *runner)
     return !runner->is_chosen && !is_over(runner) && runner->times[1].num <= runner->times[0].num;
 }
 
-// Ways know nothing of each other's frames. An exec orders its own.
+// Nobody else comes to queue work by it.
+static const void *handle_of(const braid_runner *runner, braid_stream *stream)
+{
+    struct backend *backend = runner->device->backend;
+    return backend->ops->stream_handle ? backend->ops->stream_handle(backend, stream->backend)
+                                       : stream;
+}
+
+// Ways know nothing of each other's frames. An exec orders its own. A wait that is not needed would
+// still cost the program's own way time.
 static braid_status follow_last(braid_runner *runner, const struct way *way, braid_stream *stream)
 {
-    if (!runner->has_last || (runner->num_chosen && way->exec))
+    const bool is_same = handle_of(runner, stream) == runner->last_handle;
+    if (!runner->has_last || (runner->num_chosen && (way->exec || is_same)))
         return BRAID_OK;
     return braid_stream_follow(stream, runner->last);
 }
@@ -287,6 +298,7 @@ static braid_status launch(braid_runner *runner, braid_stream *stream)
     if (runner->is_chosen && way->exec)
         return BRAID_OK;
     runner->has_last = true;
+    runner->last_handle = handle_of(runner, stream);
     return braid_event_record(runner->last, stream);
 }
 
