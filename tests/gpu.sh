@@ -22,7 +22,9 @@
 #     audit      1,000 graphs with a wrong declaration each, and 1,000 with a missing order: the audit names all;
 #                its time beside the frame's
 #     derived    examples, and kernels of Triton and Numba, with accesses from their code: audits find no other
-#     imported   captured streams of random kernels, and an example, imported: the same bytes as by the captured graph
+#     imported   captured streams of random kernels, and an example, imported: the same bytes as by the captured graph;
+#                runners try both
+#     warp       where Warp and MuJoCo Warp are (not among "all of them"): steps beside Warp's own graph
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
 #     blackbox   240 failing frames, each in a process of its own: how many name the exact node; the cost of that
 #     beside     the benches launch, rigid, islands and loops, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
@@ -336,9 +338,16 @@ imported() {
     for name in imports_tell_what_they_keep imports_take_whole_graphs_or_refuse; do
         step "imported-$name" on_the_driver "$tests/import_$name"
     done
+    step imported-runner on_the_driver "$tests/import_runners_try_the_captured_graph"
     step imported-example "$build/examples/from_code/captured"
     cat "$results/imported-example.log"
     grep -h summary "$results/imported-random.log"
+}
+
+warp() {
+    step warp beside_python bench/gpu/captured_mujoco_warp.py --ways --worlds 1 16 256 1024 4096
+    step warp-deterministic beside_python bench/gpu/captured_mujoco_warp.py --deterministic --orders 30 --worlds 1 16
+    grep -h '^|\|^# of\|^# plays\|^# tried' "$results/warp.log" "$results/warp-deterministic.log"
 }
 
 solver() {
@@ -398,11 +407,12 @@ runpy.run_path(sys.argv[0], run_name="__main__")' "$@"
 adapters() {
     step adapters-arrays beside_python tests/python/on_a_gpu.py
     step adapters-example beside_python examples/mixed_kernels.py
+    step adapters-captured beside_python examples/captured_kernels.py
     step code-c bash -c 'timeout 60 "$1" | grep "adds up"' - "$build/examples/from_code/from_code"
     step code-cpp bash -c 'timeout 60 "$1" | grep "adds up"' - "$build/examples/from_code/from_code_cpp"
     step code-python beside_python examples/from_code/from_code.py
     step adapters-mixed beside_python bench/gpu/mixed.py
-    cat "$results/adapters-example.log" "$results/adapters-mixed.log"
+    cat "$results/adapters-example.log" "$results/adapters-captured.log" "$results/adapters-mixed.log"
 }
 
 # A bench of the tree before and of this one, by turns.
@@ -585,7 +595,7 @@ for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frame
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times | warp) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
