@@ -13,8 +13,10 @@
 #include "exec/exec.h"
 
 enum {
-    COLD_FRAMES = 2,  // the first find no code and data in the caches
-    TIMED_FRAMES = 9, // behind these
+    NUM_BLOCKS = 2, // of frames one behind the other, as after the choice
+    BLOCK_FRAMES = 7,
+    COLD_FRAMES = 2, // the first of a block find no code and data in the caches
+    TIMED_FRAMES = NUM_BLOCKS * (BLOCK_FRAMES - COLD_FRAMES),
     MOST_WAYS = 7,
     REASON_BYTES = 768,
 };
@@ -36,8 +38,8 @@ struct times {
     uint32_t num; // frames, the cold ones included
 };
 
-// In each turn the frames of one way alternate with those of the best way so far. So both meet the
-// same clocks and neighbours. The faster one is the best from then on.
+// In each turn blocks of frames of one way alternate with blocks of the best way so far. So both
+// meet the same clocks and neighbours. The faster one is the best from then on.
 struct braid_runner {
     braid_device *device;
     braid_graph *graph;
@@ -204,8 +206,8 @@ static void go_on(braid_runner *runner)
 
 static bool is_over(const braid_runner *runner)
 {
-    return runner->times[0].num >= COLD_FRAMES + TIMED_FRAMES &&
-           runner->times[1].num >= COLD_FRAMES + TIMED_FRAMES;
+    return runner->times[0].num >= NUM_BLOCKS * BLOCK_FRAMES &&
+           runner->times[1].num >= NUM_BLOCKS * BLOCK_FRAMES;
 }
 
 // Nothing waits: while the last frame of a turn runs, the best way has further frames. A way that
@@ -233,7 +235,10 @@ static braid_status turn(braid_runner *runner)
 // 1: the way whose turn it is; 0: the best.
 static int next_side(const braid_runner *runner)
 {
-    return !runner->is_chosen && !is_over(runner) && runner->times[1].num <= runner->times[0].num;
+    const uint32_t best = runner->times[0].num, other = runner->times[1].num;
+    if (runner->is_chosen || is_over(runner))
+        return 0;
+    return other % BLOCK_FRAMES || (best % BLOCK_FRAMES == 0 && other <= best);
 }
 
 // Nobody else comes to queue work by it.
@@ -268,8 +273,9 @@ static braid_status play(braid_runner *runner, struct way *way, braid_stream *st
 static braid_status play_timed(braid_runner *runner, struct way *way, struct times *times,
                                braid_stream *stream)
 {
-    const uint32_t place = times->num - COLD_FRAMES; // far too much before the first
-    const bool is_timed = place < TIMED_FRAMES;
+    const uint32_t block = times->num / BLOCK_FRAMES, frame = times->num % BLOCK_FRAMES;
+    const uint32_t place = block * (BLOCK_FRAMES - COLD_FRAMES) + frame - COLD_FRAMES;
+    const bool is_timed = block < NUM_BLOCKS && frame >= COLD_FRAMES;
     braid_status status = BRAID_OK;
     if (is_timed)
         status = braid_event_record(times->begins[place], stream);
