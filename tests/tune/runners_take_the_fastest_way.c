@@ -142,13 +142,22 @@ static void the_programs_own_way_wins_if_it_is_faster(void **state)
 static void a_plan_wins_if_it_is_faster(void **state)
 {
     (void)state;
-    braid_runner *runner = make_runner(play_before);
+    braid_graph *graph = make_graph();
+    braid_device *device = own_device("cpu");
+    braid_schedule_info planned;
+    braid_runner *runner;
+    reset();
+    check_ok(braid_runner_create(device, graph, &(braid_runner_options){ .as_before = play_before },
+                                 &runner));
     world.is_slow = true;
     assert_null(braid_runner_get_exec(runner));
     const uint32_t num = launch_until_chosen(runner, true), before = world.played_before;
     assert_string_not_equal(info_of(runner).way, "as before");
     assert_non_null(braid_runner_get_exec(runner));
     assert_true(before > 0);
+    braid_schedule_get_info(own_schedule(graph, &(braid_schedule_options){ .device = device }),
+                            &planned);
+    assert_int_equal(planned.num_guessed, 0);
     check_ok(braid_runner_launch(runner, NULL));
     check_ok(braid_runner_wait(runner));
     assert_int_equal(world.played_before, before);
@@ -212,9 +221,12 @@ static void known_costs_are_not_measured(void **state)
                                                               .kernel = &kernel,
                                                               BRAID_ARGS(BRAID_ARG(i)) },
                                         NULL));
-    check_ok(braid_runner_create(own_device("cpu"), graph, NULL, &runner));
-    assert_string_equal(info_of(runner).way, "the graph's costs");
+    braid_device *device =
+        own_device_with(&(braid_device_options){ .backend = "cpu", .num_workers = NUM_CHAINS });
+    check_ok(braid_runner_create(device, graph, NULL, &runner));
+    world.sleep_us = 500;
     launch_until_chosen(runner, true);
+    assert_string_equal(info_of(runner).way, "the graph's costs"); // side by side
     assert_null(strstr(info_of(runner).reason, "measured"));
     assert_non_null(strstr(info_of(runner).reason, "; 1 lane: "));
     braid_runner_destroy(runner);
