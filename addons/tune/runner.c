@@ -13,7 +13,7 @@
 #include "exec/exec.h"
 
 enum {
-    NUM_BLOCKS = 2, // of frames one behind the other, as after the choice
+    NUM_BLOCKS = 2, // a block has frames one behind the other, as after the choice
     BLOCK_FRAMES = 7,
     COLD_FRAMES = 2, // the first of a block find no code and data in the caches
     TIMED_FRAMES = NUM_BLOCKS * (BLOCK_FRAMES - COLD_FRAMES),
@@ -50,7 +50,7 @@ struct braid_runner {
     struct times times[2]; // the best way's, and that one's
     bool is_chosen;
     braid_event *last;       // the end of the last launch
-    const void *last_handle; // of its stream
+    const void *last_handle; // the stream of that launch
     bool has_last;
     uint64_t num_chosen; // frames since the choice
     char reason[REASON_BYTES];
