@@ -81,6 +81,8 @@ struct audit {
     // A page that is cleared in children of the process: 1. There nothing is judged.
     const atomic_int *is_parent;
 
+    bool has_stack; // among the pages: this thread's
+    uint64_t mask;  // the signals that this thread blocks, as far as the program knows
     stack_t stack_before;
     sigset_t signals_before;
     struct audit_mask masks[AUDIT_SIGNALS]; // by number - 1
@@ -147,5 +149,8 @@ void braid_audit_end_node(struct audit *audit);
 void braid_audit_pause(struct audit *audit);
 // Gives the program's handlers their own masks, until the next node.
 void braid_audit_close_masks(struct audit *audit);
+// Whether a handler of the program may run where these signals are blocked. Those of instructions
+// do not count.
+bool braid_audit_may_handle(struct audit *audit, uint64_t mask);
 
 #endif

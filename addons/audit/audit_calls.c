@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands the system calls of one thread over to an audit, and has the thread make them. Opens the
-// pages that they use, and judges their accesses.
+// Hands the system calls of one thread over to an audit, which makes them. Opens the pages that
+// they use, and judges their accesses.
 #include "audit/audit_calls.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "audit/audit_by_pages.h"
@@ -25,6 +27,8 @@ struct audit_calls braid_audit_calls __attribute__((aligned(AUDIT_PAGE)));
 
 static const char unseen_call[] =
     "a system call uses memory of its buffers in a way that is not known";
+
+static const char not_opened[] = "the system refuses to open pages of its buffers";
 
 struct use {
     unsigned short number;
@@ -92,16 +96,6 @@ static bool allow(struct audit *audit, struct audit_extent bytes, int rights)
     return done;
 }
 
-static bool has_pages(const struct audit *audit, uintptr_t begin, uintptr_t end)
-{
-    for (size_t i = 0; i < audit->pages.num_spans; i++) {
-        const struct audit_span *span = &audit->pages.spans[i];
-        if (begin < span->begin + span->num * AUDIT_PAGE && span->begin < end)
-            return true;
-    }
-    return false;
-}
-
 static bool has_page(const struct audit *audit, uintptr_t address)
 {
     size_t page = braid_audit_page_at(&audit->pages, address);
@@ -116,28 +110,16 @@ static bool can_read(uintptr_t word)
     return audit_system(SYS_rt_sigprocmask, unknown_way, word, 0, sizeof(uint64_t)) != -EFAULT;
 }
 
-// A closed page of the audit's opens for the question. It may have no memory: a file may be shorter
-// than its mapping.
-static bool can_read_closed(struct audit *audit, uintptr_t word)
-{
-    struct audit_pages *pages = &audit->pages;
-    int before = pages->now[braid_audit_page_at(pages, word)];
-    bool can = braid_audit_pages_allow(pages, word, 1, before | PROT_READ) && can_read(word);
-    return braid_audit_pages_allow(pages, word, 1, before) && can;
-}
-
-// Whether the handler may read these bytes. If it may not, the call itself fails. It may read the
-// audit's closed pages, since a fault there opens them.
-static bool is_readable(struct audit *audit, uintptr_t begin, uintptr_t bytes)
+// Whether the handler may read these bytes. If it may not, the call itself fails.
+static bool is_readable(uintptr_t begin, uintptr_t bytes)
 {
     enum { WORD = sizeof(uint64_t) };
     if (begin < WORD || bytes > UINTPTR_MAX - begin)
         return false;
     for (uintptr_t word = begin / WORD * WORD; word < begin + bytes;
-         word = (word / AUDIT_PAGE + 1) * AUDIT_PAGE) {
-        if (!can_read(word) && !(has_page(audit, word) && can_read_closed(audit, word)))
+         word = (word / AUDIT_PAGE + 1) * AUDIT_PAGE)
+        if (!can_read(word))
             return false;
-    }
     return true;
 }
 
@@ -152,16 +134,25 @@ static void reach_bytes(const struct audit *audit, uintptr_t begin, uintptr_t by
 {
     const uintptr_t end = bytes < UINTPTR_MAX - begin ? begin + bytes : UINTPTR_MAX;
     reach->has_buffer = reach->has_buffer || braid_audit_has_buffer(&audit->memory, begin, end);
-    reach->has_page = reach->has_page || has_pages(audit, begin, end);
+    reach->has_page = reach->has_page || braid_audit_pages_reach(&audit->pages, begin, end);
 }
 
-// Where a list lies in a closed page, the node's faults tell of it.
+// A list in a page of the audit's opens all for the call.
+static bool opens_list(struct audit *audit, uintptr_t list, uintptr_t bytes,
+                       struct call_reach *reach)
+{
+    reach_bytes(audit, list, bytes, reach);
+    if (reach->has_page && !audit->is_open)
+        braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
+    return is_readable(list, bytes);
+}
+
 static void reach_list(struct audit *audit, uintptr_t list, uintptr_t num, struct call_reach *reach)
 {
     const struct iovec *items = (const struct iovec *)list;
     if (num > UIO_MAXIOV)
         num = UIO_MAXIOV;
-    if (!is_readable(audit, list, num * sizeof(*items)))
+    if (!opens_list(audit, list, num * sizeof(*items), reach))
         return;
     for (uintptr_t i = 0; i < num; i++)
         reach_bytes(audit, (uintptr_t)items[i].iov_base, items[i].iov_len, reach);
@@ -170,7 +161,7 @@ static void reach_list(struct audit *audit, uintptr_t list, uintptr_t num, struc
 static void reach_message(struct audit *audit, uintptr_t message, struct call_reach *reach)
 {
     const struct msghdr *at = (const struct msghdr *)message;
-    if (!is_readable(audit, message, sizeof(*at)))
+    if (!opens_list(audit, message, sizeof(*at), reach))
         return;
     reach_bytes(audit, (uintptr_t)at->msg_name, at->msg_namelen, reach);
     reach_bytes(audit, (uintptr_t)at->msg_control, at->msg_controllen, reach);
@@ -221,16 +212,11 @@ static bool changes_pages(const struct audit *audit, const struct audit_call *ca
                   call->number == SYS_madvise || is_fixed;
     bool is_heap = call->number == SYS_brk && begin;
     bool is_moved = call->number == SYS_mremap && call->args[3] & MREMAP_FIXED;
-    return (is_one && has_pages(audit, begin, begin + bytes)) ||
-           (is_heap && has_pages(audit, begin, (uintptr_t)audit_system(SYS_brk, 0, 0, 0, 0))) ||
-           (is_moved && has_pages(audit, call->args[4], call->args[4] + call->args[2]));
-}
-
-// The system uses memory for the node, at any time from now on. The work would fail, not the call.
-static bool queues_work(const struct audit_call *call)
-{
-    return call->number == SYS_io_submit || call->number == SYS_io_uring_enter ||
-           call->number == SYS_io_uring_setup; // a thread of the system's may begin the work
+    return (is_one && braid_audit_pages_reach(&audit->pages, begin, begin + bytes)) ||
+           (is_heap && braid_audit_pages_reach(&audit->pages, begin,
+                                               (uintptr_t)audit_system(SYS_brk, 0, 0, 0, 0))) ||
+           (is_moved &&
+            braid_audit_pages_reach(&audit->pages, call->args[4], call->args[4] + call->args[2]));
 }
 
 // Such an offset is that of a process's memory as a file.
@@ -240,84 +226,141 @@ static bool has_address_as_offset(const struct audit *audit, const struct audit_
     const uintptr_t *args = call->args;
     switch (call->number) {
     case SYS_lseek:
-        return args[1] > UINT32_MAX && has_pages(audit, args[1], args[1] + MOST_BEHIND);
+        return args[1] > UINT32_MAX &&
+               braid_audit_pages_reach(&audit->pages, args[1], args[1] + MOST_BEHIND);
     case SYS_pread64:
     case SYS_pwrite64:
     case SYS_preadv:
     case SYS_pwritev:
     case SYS_preadv2:
     case SYS_pwritev2:
-        return args[3] > UINT32_MAX && has_pages(audit, args[3], args[3] + MOST_BEHIND);
+        return args[3] > UINT32_MAX &&
+               braid_audit_pages_reach(&audit->pages, args[3], args[3] + MOST_BEHIND);
     default:
         return false;
     }
 }
 
-// Signals of an earlier time come at the end of a call that lets them through.
-static uint64_t find_mask_behind(struct audit *audit, const struct audit_call *call, uint64_t mask)
+// Calls that do not wait, or not for long. `num` first arguments may tell of memory that the call
+// uses. Registers behind a call's arguments may still have the buffer of an earlier one.
+static const struct known {
+    unsigned short number, num;
+    bool waits; // nevertheless
+} known[] = {
+    { SYS_open, 1, true },
+    { SYS_openat, 2, true },
+    { SYS_brk, 0 },
+    { SYS_mmap, 0 },
+    { SYS_mprotect, 0 },
+    { SYS_pkey_mprotect, 0 },
+    { SYS_munmap, 0 },
+    { SYS_mremap, 0 },
+    { SYS_madvise, 0 },
+    { SYS_exit, 0 },
+    { SYS_exit_group, 0 },
+    { SYS_close, 0 },
+    { SYS_set_robust_list, 0 },
+    { SYS_lseek, 0 },
+    { SYS_dup, 0 },
+    { SYS_dup2, 0 },
+    { SYS_fsync, 0 },
+    { SYS_fdatasync, 0 },
+    { SYS_ftruncate, 0 },
+    { SYS_sched_yield, 0 },
+    { SYS_getpid, 0 },
+    { SYS_gettid, 0 },
+    { SYS_getppid, 0 },
+    { SYS_kill, 0 },
+    { SYS_tgkill, 0 },
+    { SYS_alarm, 0 },
+    { SYS_unlink, 1 },
+    { SYS_access, 1 },
+    { SYS_mkdir, 1 },
+    { SYS_rmdir, 1 },
+    { SYS_pipe, 1 },
+    { SYS_pipe2, 1 },
+    { SYS_uname, 1 },
+    { SYS_getcwd, 2 },
+    { SYS_getrusage, 2 },
+    { SYS_stat, 2 },
+    { SYS_lstat, 2 },
+    { SYS_fstat, 2 },
+    { SYS_unlinkat, 2 },
+    { SYS_faccessat, 2 },
+    { SYS_mkdirat, 2 },
+    { SYS_rename, 2 },
+    { SYS_gettimeofday, 2 },
+    { SYS_clock_getres, 2 },
+    { SYS_clock_gettime, 2 },
+    { SYS_rt_sigpending, 2 },
+    { SYS_rt_sigprocmask, 3 },
+    { SYS_newfstatat, 3 },
+    { SYS_setitimer, 3 },
+    { SYS_getrandom, 2 },
+    { SYS_sigaltstack, 2 },
+    { SYS_sched_getaffinity, 3 },
+};
+
+static struct known find_known(const struct audit_call *call)
 {
-    const int how = (int)call->args[0];
-    const uintptr_t set = call->args[1];
-    if (call->number != SYS_rt_sigprocmask || !is_readable(audit, set, sizeof(mask)))
-        return mask;
-    const uint64_t changed = *(const uint64_t *)set;
-    return how == SIG_SETMASK ? changed : how == SIG_UNBLOCK ? mask & ~changed : mask;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (known[i].number == call->number)
+            return known[i];
+    return (struct known){ 0, AUDIT_CALL_ARGS, true };
 }
 
-// The call may let signals through for itself, or the node has done so before.
-static bool lets_handlers_run(const struct audit_call *call, uint64_t mask)
+static bool is_file(uintptr_t descriptor)
 {
-    const uint64_t always = AUDIT_OF_INSTRUCTIONS | AUDIT_BIT(SIGHUP) | AUDIT_BIT(SIGINT) |
-                            AUDIT_BIT(SIGQUIT) | AUDIT_BIT(SIGTERM) | AUDIT_BIT(SIGKILL) |
-                            AUDIT_BIT(SIGSTOP) | AUDIT_BIT(32) | AUDIT_BIT(33); // the C library's
+    struct stat about = { 0 };
+    return !audit_system(SYS_fstat, descriptor, (uintptr_t)&about, 0, 0) && S_ISREG(about.st_mode);
+}
+
+// Whether the call may wait until a signal comes.
+static bool may_wait(const struct audit_call *call)
+{
+    const int operation = (int)call->args[1] & FUTEX_CMD_MASK;
     switch (call->number) {
-    case SYS_rt_sigsuspend:
-        return true;
-    case SYS_ppoll:
-        return call->args[3];
-    case SYS_pselect6:
-    case SYS_io_pgetevents:
-        return call->args[5];
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-        return call->args[4];
+    case SYS_read:
+    case SYS_write:
+    case SYS_pread64:
+    case SYS_pwrite64:
+    case SYS_readv:
+    case SYS_writev:
+    case SYS_preadv:
+    case SYS_pwritev:
+    case SYS_preadv2:
+    case SYS_pwritev2:
+        return !is_file(call->args[0]);
+    case SYS_futex:
+        return operation != FUTEX_WAKE && operation != FUTEX_WAKE_OP &&
+               operation != FUTEX_WAKE_BITSET && operation != FUTEX_CMP_REQUEUE &&
+               operation != FUTEX_UNLOCK_PI;
+    case SYS_fcntl:
+        return (int)call->args[1] == F_SETLKW || (int)call->args[1] == F_OFD_SETLKW;
     default:
-        return ~mask & ~always;
+        return find_known(call).waits;
     }
 }
 
-// How many first arguments may tell of memory that the call uses. Registers behind a call's
-// arguments may still have the buffer of an earlier one.
-static int count_args(const struct audit_call *call)
+// While the call waits, it may block other signals than the node.
+static bool has_mask(const struct audit_call *call)
 {
-    static const struct {
-        unsigned short number, num;
-    } counts[] = { { SYS_brk, 0 },          { SYS_mmap, 0 },
-                   { SYS_mprotect, 0 },     { SYS_pkey_mprotect, 0 },
-                   { SYS_munmap, 0 },       { SYS_mremap, 0 },
-                   { SYS_madvise, 0 },      { SYS_exit, 0 },
-                   { SYS_exit_group, 0 },   { SYS_set_robust_list, 0 },
-                   { SYS_arch_prctl, 2 },   { SYS_close, 0 },
-                   { SYS_lseek, 0 },        { SYS_dup, 0 },
-                   { SYS_dup2, 0 },         { SYS_fsync, 0 },
-                   { SYS_fdatasync, 0 },    { SYS_ftruncate, 0 },
-                   { SYS_sched_yield, 0 },  { SYS_getpid, 0 },
-                   { SYS_gettid, 0 },       { SYS_getppid, 0 },
-                   { SYS_kill, 0 },         { SYS_tgkill, 0 },
-                   { SYS_open, 1 },         { SYS_unlink, 1 },
-                   { SYS_access, 1 },       { SYS_mkdir, 1 },
-                   { SYS_rmdir, 1 },        { SYS_pipe, 1 },
-                   { SYS_pipe2, 1 },        { SYS_getrusage, 2 },
-                   { SYS_openat, 2 },       { SYS_stat, 2 },
-                   { SYS_lstat, 2 },        { SYS_fstat, 2 },
-                   { SYS_unlinkat, 2 },     { SYS_faccessat, 2 },
-                   { SYS_mkdirat, 2 },      { SYS_rename, 2 },
-                   { SYS_gettimeofday, 2 }, { SYS_clock_getres, 2 },
-                   { SYS_newfstatat, 3 } };
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-        if (counts[i].number == call->number)
-            return counts[i].num;
-    return AUDIT_CALL_ARGS;
+    switch (call->number) {
+    case SYS_rt_sigsuspend:
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_io_pgetevents:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool may_handle(struct audit *audit, const struct audit_call *call)
+{
+    return call->waits && braid_audit_may_handle(audit, has_mask(call) ? 0 : call->mask);
 }
 
 // An argument may be the address of bytes, and another one their number. A small number is an
@@ -326,7 +369,7 @@ static void reach_args(const struct audit *audit, const struct audit_call *call,
                        struct call_reach *reach)
 {
     enum { MOST_FIXED_BYTES = 512 };
-    const int num = count_args(call);
+    const int num = find_known(call).num;
     uintptr_t bytes = MOST_FIXED_BYTES;
     for (int i = 0; i < num; i++)
         if (call->args[i] > bytes && call->args[i] < INT32_MAX && !has_page(audit, call->args[i]))
@@ -336,45 +379,22 @@ static void reach_args(const struct audit *audit, const struct audit_call *call,
             reach_bytes(audit, call->args[i], bytes, reach);
 }
 
-static bool is_open_for(const struct audit *audit, const uintptr_t *args, int num)
-{
-    for (int i = 0; i < num; i++)
-        if (has_page(audit, args[i]))
-            return false;
-    return true;
-}
-
-static void open_all_pages(struct audit *audit, struct audit_call *call)
-{
-    call->opens_all = !audit->is_open;
-    call->opens = true;
-    if (call->opens_all)
-        braid_audit_open_all(audit);
-}
-
-static void open_unknown(struct audit *audit, struct audit_call *call)
+// Opens pages for the call, and judges accesses of which all is known before. Tells why the node is
+// given up instead; NULL: it is not.
+static const char *open_unknown(struct audit *audit, struct audit_call *call)
 {
     struct call_reach reach = { 0 };
     if (!reach_lists(audit, call, &reach))
         reach_args(audit, call, &reach);
     if (reach.has_buffer)
-        braid_audit_miss(audit, unseen_call);
-    if (reach.has_buffer || reach.has_page || !is_open_for(audit, call->args, count_args(call)))
-        open_all_pages(audit, call);
+        return unseen_call;
+    call->opens_all = reach.has_page && !audit->is_open;
+    return call->opens_all && !braid_audit_open_all(audit) ? not_opened : NULL;
 }
 
-// Opens pages for the call, and judges accesses of which all is known before.
-static void open_pages(struct audit *audit, struct audit_call *call)
+static const char *open_pages(struct audit *audit, struct audit_call *call)
 {
     bool is_known = false, done = true;
-    if (changes_pages(audit, call)) {
-        braid_audit_give_up(audit, "it changes the rights of pages of its buffers, or maps others");
-        return;
-    }
-    if (queues_work(call)) {
-        braid_audit_give_up(audit, "it queues work of the system, which may use its buffers");
-        return;
-    }
     for (int i = 0; i < NUM_USES; i++) {
         if (uses[i].number != call->number)
             continue;
@@ -382,73 +402,17 @@ static void open_pages(struct audit *audit, struct audit_call *call)
         is_known = true;
         if (uses[i].length < 0)
             braid_audit_judge_bytes(audit, bytes.begin, bytes.end, uses[i].writes);
-        call->opens |= has_pages(audit, bytes.begin, bytes.end);
         done = (audit->is_open ||
                 allow(audit, bytes, uses[i].writes ? PROT_READ | PROT_WRITE : PROT_READ)) &&
                done;
     }
-    if (!is_known)
-        open_unknown(audit, call);
-    if (has_address_as_offset(audit, call))
-        braid_audit_miss(audit, "it uses memory of its buffers as a file");
-    if (!done)
-        braid_audit_give_up(audit, "the system refuses to open pages of its buffers");
+    return !done ? not_opened : is_known ? NULL : open_unknown(audit, call);
 }
 
-// Some calls that make a child take a list instead of arguments. It may have more words than these,
-// which all systems with it know. NULL: this call takes no list, or it fails.
-enum { NUM_LISTED = 8 };
-static const uintptr_t *find_listed(struct audit *audit, const struct audit_call *call)
+// Judges the rest, and closes the pages.
+static void close_pages(struct audit *audit, const struct audit_call *call)
 {
-    const uintptr_t *list = (const uintptr_t *)call->args[0];
-    bool is_list =
-        call->number == SYS_clone3 && is_readable(audit, call->args[0], NUM_LISTED * sizeof(*list));
-    return is_list ? list : NULL;
-}
-
-// The same for one that makes a child, behind which nothing closes pages until the next node.
-static void open_pages_for_child(struct audit *audit, const struct audit_call *call)
-{
-    enum { NUM_ARGS = 5 };
-    bool is_list = call->number == SYS_clone3;
-    if (call->number != SYS_clone && !is_list)
-        return;
-    const uintptr_t *list = find_listed(audit, call);
-    if (!is_open_for(audit, call->args, is_list ? 1 : NUM_ARGS) ||
-        (list && !is_open_for(audit, list, NUM_LISTED)))
-        braid_audit_give_up(audit,
-                            "it makes a thread or process, with arguments in pages of its buffers");
-}
-
-static bool has_other_data(const struct audit *audit)
-{
-    const struct audit_extent *extents = audit->memory.extents;
-    for (size_t i = 0; i < audit->memory.num_extents; i++)
-        if (extents[i].begin % AUDIT_PAGE || extents[i].end % AUDIT_PAGE)
-            return true;
-    return false;
-}
-
-// The system calls of a child are not handed over, and would fail at closed pages. A child with a
-// copy of the memory has no access to the parent's. One that its parent waits for uses the parent's
-// data, such as the arguments of a program that it begins. Behind vfork it runs the node's own
-// code.
-static void open_pages_for_process(struct audit *audit, struct audit_call *call, bool is_copy)
-{
-    if (!is_copy && call->number != SYS_vfork && !has_other_data(audit))
-        return;
-    if (!is_copy)
-        braid_audit_miss(audit, "it makes a process that uses pages with its buffers");
-    if (audit->is_open)
-        return;
-    call->opens_all = true;
-    if (!braid_audit_open_all(audit))
-        braid_audit_miss(audit, "the system refuses to open pages of its buffers");
-}
-
-// Behind the others: judges the rest, and closes the pages.
-static void close_pages(struct audit *audit, const struct audit_call *call, intptr_t result)
-{
+    const intptr_t result = call->result;
     bool done = true;
     for (int i = 0; i < NUM_USES; i++) {
         if (uses[i].number != call->number)
@@ -473,48 +437,8 @@ static void close_pages(struct audit *audit, const struct audit_call *call, intp
 
 enum { HAND_OVER = 59 }; // PR_SET_SYSCALL_USER_DISPATCH
 
-_Static_assert(offsetof(struct audit_calls, hands_over) == 0, "the code below knows it");
-_Static_assert(offsetof(struct audit_calls, back) == 8, "the code below knows it");
-_Static_assert(offsetof(struct audit_calls, child_starts) == 16, "the code below knows it");
-
-// The system leaves rcx and r11 with values of its own, so that the program expects none there. A
-// child begins behind the call, perhaps on another stack. The parent of a process traps.
-void braid_audit_make_call(void);
-void braid_audit_make_thread(void);
-void braid_audit_make_process(void);
-void braid_audit_process_made(void);
-__asm__(".pushsection .text\n"
-        ".globl braid_audit_make_call\n.hidden braid_audit_make_call\n"
-        ".type braid_audit_make_call, @function\n"
-        "braid_audit_make_call:\n"
-        "    syscall\n"
-        "    int3\n"
-        ".globl braid_audit_make_process\n.hidden braid_audit_make_process\n"
-        ".globl braid_audit_process_made\n.hidden braid_audit_process_made\n"
-        ".type braid_audit_make_process, @function\n"
-        "braid_audit_make_process:\n"
-        "    syscall\n"
-        "    testq %rax, %rax\n"
-        "    jz 1f\n"
-        "    int3\n"
-        "braid_audit_process_made:\n"
-        "1:  movq braid_audit_calls+8(%rip), %rcx\n"
-        "    jmp *%rcx\n"
-        ".globl braid_audit_make_thread\n.hidden braid_audit_make_thread\n"
-        ".type braid_audit_make_thread, @function\n"
-        "braid_audit_make_thread:\n"
-        "    syscall\n"
-        "    movq braid_audit_calls+8(%rip), %rcx\n"
-        "    testq %rax, %rax\n"
-        "    jz 1f\n"
-        "    movb $1, braid_audit_calls(%rip)\n"
-        "    js 1f\n"
-        "    jmp *%rcx\n"
-        "1:  movl $0, braid_audit_calls+16(%rip)\n"
-        "    jmp *%rcx\n"
-        ".popsection\n");
-
-static uintptr_t this_thread(void)
+// A child of the process has it, too.
+static uintptr_t find_thread(void)
 {
     uintptr_t thread;
     __asm__("movq %%fs:0, %0" : "=r"(thread));
@@ -524,19 +448,17 @@ static uintptr_t this_thread(void)
 void braid_audit_calls_enter(struct audit_calls_before *out_before)
 {
     struct audit_calls *calls = &braid_audit_calls;
-    out_before->is_own = atomic_load(&calls->thread) == this_thread();
+    out_before->is_own = atomic_load(&calls->thread) == find_thread();
     if (!out_before->is_own)
         return;
     out_before->handed_over = calls->hands_over;
     calls->hands_over = 0;
-    out_before->call = calls->call;
 }
 
 void braid_audit_calls_leave(const struct audit_calls_before *before)
 {
     if (!before->is_own)
         return;
-    braid_audit_calls.call = before->call;
     braid_audit_calls.hands_over = before->handed_over;
 }
 
@@ -552,28 +474,34 @@ bool braid_audit_calls_start(uintptr_t returns)
 {
     braid_audit_calls.hands_over = 0;
     braid_audit_calls.returns = returns;
+    braid_audit_calls.rests = false;
     if (!ask_system())
         return false;
-    atomic_store(&braid_audit_calls.thread, this_thread());
+    atomic_store(&braid_audit_calls.thread, find_thread());
     return true;
 }
 
 void braid_audit_calls_stop(void)
 {
-    if (atomic_load(&braid_audit_calls.thread) != this_thread())
+    if (atomic_load(&braid_audit_calls.thread) != find_thread())
         return;
     braid_audit_calls.hands_over = 0;
     prctl(HAND_OVER, 0, 0, 0, 0);
     atomic_store(&braid_audit_calls.thread, 0);
 }
 
-void braid_audit_calls_hand_over(bool is_on)
+bool braid_audit_calls_resume(void)
 {
-    if (!atomic_load(&braid_audit_calls.thread))
-        return;
-    if (is_on && braid_audit_calls.rests)
-        braid_audit_calls.rests = !ask_system();
-    braid_audit_calls.hands_over = is_on;
+    const bool is_asked = braid_audit_calls.rests && atomic_load(&braid_audit_calls.thread);
+    braid_audit_calls.rests = false;
+    return !is_asked || ask_system();
+}
+
+bool braid_audit_calls_hand_over(bool is_on)
+{
+    braid_audit_calls.waits = false;
+    braid_audit_calls.hands_over = is_on && atomic_load(&braid_audit_calls.thread);
+    return braid_audit_calls.hands_over;
 }
 
 bool braid_audit_calls_are_left(void)
@@ -582,265 +510,190 @@ bool braid_audit_calls_are_left(void)
            !braid_audit_calls.hands_over;
 }
 
-static bool makes_child(const struct audit_call *call)
-{
-    return call->number == SYS_clone || call->number == SYS_clone3 || call->number == SYS_fork ||
-           call->number == SYS_vfork;
-}
-
-enum child { THREAD, COPY, BORROWER }; // the last has the memory of its parent, which waits
-
-static enum child kind_of_child(struct audit *audit, const struct audit_call *call)
-{
-    enum { SHARES = 0x100, PARENT_WAITS = 0x4000 };
-    const uintptr_t *list = find_listed(audit, call);
-    uintptr_t flags = call->number == SYS_vfork   ? SHARES | PARENT_WAITS
-                      : call->number == SYS_clone ? call->args[0]
-                      : list                      ? *list
-                                                  : 0;
-    return !(flags & SHARES) ? COPY : flags & PARENT_WAITS ? BORROWER : THREAD;
-}
-
-static void set_call(ucontext_t *thread, void (*code)(void))
-{
-    thread->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)code;
-}
-
-// A thread reads `back` before the parent's next call.
-static void make_child(struct audit *audit, struct audit_call *call, ucontext_t *thread)
-{
-    const enum child kind = kind_of_child(audit, call);
-    open_pages_for_child(audit, call);
-    audit->makes_threads |= kind == THREAD;
-    while (atomic_load(&braid_audit_calls.child_starts))
-        audit_system(SYS_sched_yield, 0, 0, 0, 0);
-    atomic_store(&braid_audit_calls.back, call->back);
-    atomic_store(&braid_audit_calls.child_starts, kind == THREAD);
-    if (kind != THREAD)
-        open_pages_for_process(audit, call, kind == COPY);
-    set_call(thread, kind == THREAD ? braid_audit_make_thread : braid_audit_make_process);
-}
-
-// No program can block the signals that an audit needs.
-static void let_through(struct audit *audit, struct audit_call *call, ucontext_t *thread)
-{
-    if (call->number != SYS_rt_sigprocmask || call->args[0] == SIG_UNBLOCK ||
-        !is_readable(audit, call->args[1], sizeof(call->mask)))
-        return;
-    call->mask = *(const uint64_t *)call->args[1] & ~AUDIT_FAULTS;
-    thread->uc_mcontext.gregs[REG_RSI] = (greg_t)(uintptr_t)&braid_audit_calls.call.mask;
-}
-
-// The node makes such a call by itself, and the audit sees no more of it. NULL: another call. Calls
-// for other processors have numbers of their own. Behind a handler of traps, the trap that ends
-// each call would be the program's.
-static const char *find_reason(const struct audit_call *call, unsigned processor)
-{
-    const unsigned own = 0xc000003e;
-    if (processor != own || call->number > UINT16_MAX)
-        return "it makes a system call for another kind of processor";
-    if (call->number == SYS_prctl && call->args[0] == HAND_OVER)
-        return "it changes who gets its system calls";
-    if (call->number == SYS_rt_sigaction && call->args[1] && (int)call->args[0] == SIGTRAP)
-        return "it sets the handler of traps, which audits need";
-    return NULL;
-}
-
-// No further call of the node is handed over. So pages stay open, and handlers have their own
-// masks.
-static void rest(struct audit *audit, const char *reason)
+void braid_audit_rest(struct audit *audit, const char *reason)
 {
     braid_audit_calls.rests = true;
+    braid_audit_calls.waits = false;
     braid_audit_give_up(audit, reason);
     braid_audit_close_masks(audit);
 }
 
-static void make_by_itself(struct audit *audit, const char *reason, ucontext_t *thread)
+// The mask behind a call that may change it, as far as the program knows.
+static uint64_t find_mask(const struct audit *audit, const struct audit_call *call)
 {
-    enum { CALL_BYTES = 2 };
-    rest(audit, reason);
-    thread->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
+    const uint64_t mask = call->mask | (audit->mask & AUDIT_FAULTS);
+    const uint64_t given = call->args[1] ? *(const uint64_t *)call->args[1] &
+                                               ~(AUDIT_BIT(SIGKILL) | AUDIT_BIT(SIGSTOP))
+                                         : 0;
+    if (call->args[1] && (int)call->args[0] == SIG_SETMASK)
+        return given;
+    return (int)call->args[0] == SIG_UNBLOCK ? mask & ~given : mask | given;
 }
 
-// A handler of the program for these would be called for closed pages, or for calls that are handed
-// over.
-static bool sets_handler(const struct audit_call *call)
+// The node makes such a call by itself, and the audit sees no more of it. NULL: another call. Calls
+// for other processors have numbers of their own. A child has no part of the audit, and another
+// program gets the mask that its beginner has.
+static const char *find_reason(struct audit *audit, const struct audit_call *call,
+                               unsigned processor)
 {
-    int number = (int)call->args[0];
-    return call->number == SYS_rt_sigaction && call->args[1] &&
-           (number == SIGSEGV || number == SIGTRAP || number == SIGSYS || number == SIGBUS ||
-            number == SIGFPE || number == SIGILL);
-}
-
-// Where the call has the mask of handlers that may run; 0: nowhere.
-static uintptr_t find_handler_mask(struct audit *audit, const struct audit_call *call)
-{
-    const uintptr_t *args = call->args, *action = (const uintptr_t *)args[1];
+    const unsigned own = 0xc000003e;
+    if (processor != own || call->number > UINT16_MAX)
+        return "it makes a system call for another kind of processor";
     switch (call->number) {
-    case SYS_rt_sigsuspend:
-        return args[0];
-    case SYS_ppoll:
-        return args[3];
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-        return args[4];
-    case SYS_pselect6:
-    case SYS_io_pgetevents:
-        return is_readable(audit, args[5], sizeof(uintptr_t)) ? *(const uintptr_t *)args[5] : 0;
+    case SYS_prctl:
+        return call->args[0] == HAND_OVER ? "it changes who gets its system calls" : NULL;
+    case SYS_arch_prctl: // the handlers know the thread by its data
+        return "it changes where its own data is, or asks for it";
     case SYS_rt_sigaction:
-        return is_readable(audit, args[1], AUDIT_ACTION_WORDS * sizeof(*action)) &&
-                       action[AUDIT_HANDLER] != (uintptr_t)SIG_DFL &&
-                       action[AUDIT_HANDLER] != (uintptr_t)SIG_IGN
-                   ? (uintptr_t)&action[AUDIT_MASK]
-                   : 0;
+        return "it sets, or asks for, a handler of a signal";
+    case SYS_sigaltstack:
+        return call->args[0] ? "it changes the stack of its handlers" : NULL;
+    case SYS_rt_sigreturn:
+        return "its handlers have a way back of their own";
+    case SYS_clone:
+    case SYS_clone3:
+    case SYS_fork:
+    case SYS_vfork:
+        return "it makes a thread or a process";
+    case SYS_execve:
+    case SYS_execveat:
+        return "it begins another program";
+    case SYS_io_submit:
+    case SYS_io_uring_enter:
+    case SYS_io_uring_setup: // a thread of the system's may begin the work
+        return "it queues work of the system, which may use its buffers";
     default:
-        return 0;
+        return changes_pages(audit, call)
+                   ? "it changes the rights of pages of its buffers, or maps others"
+                   : NULL;
     }
 }
 
-static bool blocks_faults(struct audit *audit, const struct audit_call *call)
+static void set_mask(ucontext_t *thread, uint64_t mask)
 {
-    const uintptr_t mask = find_handler_mask(audit, call);
-    return is_readable(audit, mask, sizeof(uint64_t)) && *(const uint64_t *)mask & AUDIT_FAULTS;
+    memcpy(&thread->uc_sigmask, &mask, sizeof(mask));
 }
 
-// The program gets its own mask in the action that the call tells, and keeps one that it sets.
-static void tell_own_mask(struct audit *audit, const struct audit_call *call, long result)
+// From the handler's end on.
+static void give_own_back(const struct audit *audit, struct audit_calls_before *before,
+                          const struct audit_call *call, ucontext_t *thread)
 {
-    uintptr_t *told = (uintptr_t *)call->args[2];
-    if (call->number != SYS_rt_sigaction || result)
-        return;
-    struct audit_mask *own = &audit->masks[(int)call->args[0] - 1];
-    if (told && own->handler && told[AUDIT_HANDLER] == own->handler &&
-        told[AUDIT_MASK] == (own->mask & ~AUDIT_FAULTS))
-        told[AUDIT_MASK] = own->mask;
-    if (call->args[1])
-        own->handler = 0;
+    before->handed_over = 0;
+    set_mask(thread, call->mask | (audit->mask & AUDIT_FAULTS));
 }
 
-void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
-                            unsigned processor, ucontext_t *thread)
+// The call begins anew.
+static void make_by_itself(struct audit *audit, struct audit_calls_before *before,
+                           const char *reason, const struct audit_call *call, ucontext_t *thread)
 {
-    const greg_t *registers = thread->uc_mcontext.gregs;
-    struct audit_call call = {
+    enum { CALL_BYTES = 2 };
+    braid_audit_rest(audit, reason);
+    thread->uc_mcontext.gregs[REG_RAX] = (greg_t)call->number;
+    thread->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
+    give_own_back(audit, before, call, thread);
+}
+
+// The handler has a mask of its own, so the call would change that. Where the system would refuse
+// the call, the handler has the call made.
+static bool changes_mask(const struct audit_call *call)
+{
+    const bool is_good =
+        (unsigned)call->args[0] <= SIG_SETMASK && is_readable(call->args[1], sizeof(call->mask));
+    return call->number == SYS_rt_sigprocmask && call->args[3] == sizeof(call->mask) &&
+           (!call->args[1] || is_good);
+}
+
+// The pages of both masks are open.
+static void change_mask(struct audit *audit, struct audit_call *call, ucontext_t *thread)
+{
+    const uint64_t mask = call->mask | (audit->mask & AUDIT_FAULTS);
+    const uintptr_t old = call->args[2];
+    set_mask(thread, find_mask(audit, call) & ~AUDIT_FAULTS);
+    call->result = old ? audit_system(SYS_rt_sigprocmask, SIG_BLOCK, 0, old, sizeof(mask)) : 0;
+    if (old && !call->result)
+        *(uint64_t *)old = mask;
+}
+
+// The handler runs on a stack of the audit's, which the program does not know.
+static void tell_stack(const struct audit *audit, const struct audit_call *call,
+                       const ucontext_t *thread)
+{
+    const uintptr_t at = (uintptr_t)thread->uc_mcontext.gregs[REG_RSP] - (uintptr_t)audit->stack;
+    if (call->number == SYS_sigaltstack && !call->result && call->args[1] &&
+        at >= sizeof(audit->stack))
+        *(stack_t *)call->args[1] = audit->stack_before;
+}
+
+bool braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
+                            unsigned processor, ucontext_t *thread, struct audit_call *out_call)
+{
+    greg_t *registers = thread->uc_mcontext.gregs;
+    *out_call = (struct audit_call){
         .number = (uintptr_t)registers[REG_RAX],
-        .back = (uintptr_t)registers[REG_RIP],
         .args = { (uintptr_t)registers[REG_RDI], (uintptr_t)registers[REG_RSI],
                   (uintptr_t)registers[REG_RDX], (uintptr_t)registers[REG_R10],
                   (uintptr_t)registers[REG_R8], (uintptr_t)registers[REG_R9] },
     };
-    before->handed_over = 0;
-    if (sets_handler(&call))
-        rest(audit, "it sets a handler of faults, to which closed pages would be faults of its "
-                    "own");
-    else if (blocks_faults(audit, &call))
-        rest(audit, "a handler that blocks faults may run, which would end the process at a "
-                    "closed page");
-    const char *reason = find_reason(&call, processor);
+    memcpy(&out_call->mask, &thread->uc_sigmask, sizeof(out_call->mask));
+    out_call->waits = may_wait(out_call);
+    const char *reason = find_reason(audit, out_call, processor);
+    if (!reason && may_handle(audit, out_call))
+        reason = "a handler may run while it waits in a system call";
+    if (!reason)
+        reason = open_pages(audit, out_call);
+    const bool changes = !reason && changes_mask(out_call);
+    if (changes && (find_mask(audit, out_call) ^ audit->mask) & AUDIT_FAULTS)
+        reason = "it blocks signals that audits need, perhaps to make a thread or a process";
     if (reason) {
-        make_by_itself(audit, reason, thread);
-        return;
-    }
-    if (makes_child(&call)) {
-        make_child(audit, &call, thread);
-        before->call = call;
-        return;
-    }
-    open_pages(audit, &call);
-    uint64_t mask;
-    memcpy(&mask, &thread->uc_sigmask, sizeof(mask));
-    if (call.opens && lets_handlers_run(&call, find_mask_behind(audit, &call, mask)))
-        braid_audit_miss(audit, "a handler may run during its system call, for which pages open");
-    let_through(audit, &call, thread);
-    set_call(thread, braid_audit_make_call);
-    before->call = call;
-}
-
-bool braid_audit_call_ends(const ucontext_t *thread)
-{
-    enum { CODE_BYTES = 3 };
-    uintptr_t at = (uintptr_t)thread->uc_mcontext.gregs[REG_RIP];
-    return atomic_load(&braid_audit_calls.thread) == this_thread() &&
-           (at == (uintptr_t)braid_audit_make_call + CODE_BYTES ||
-            at == (uintptr_t)braid_audit_process_made);
-}
-
-// A call may have failed at a closed page to which its arguments lead by other memory.
-static bool repeat(struct audit *audit, struct audit_call *call, ucontext_t *thread)
-{
-    greg_t *registers = thread->uc_mcontext.gregs;
-    if (registers[REG_RAX] != -EFAULT || call->opens_all || audit->is_open || makes_child(call))
+        make_by_itself(audit, before, reason, out_call, thread);
         return false;
-    call->opens_all = true;
-    braid_audit_miss(audit, unseen_call);
-    braid_audit_open_all(audit);
-    registers[REG_RAX] = (greg_t)call->number;
-    set_call(thread, braid_audit_make_call);
-    return true;
+    }
+    if (has_address_as_offset(audit, out_call))
+        braid_audit_miss(audit, "it uses memory of its buffers as a file");
+    braid_audit_calls.waits = out_call->waits;
+    if (!changes)
+        return true;
+    change_mask(audit, out_call, thread);
+    registers[REG_RAX] = (greg_t)out_call->result;
+    close_pages(audit, out_call);
+    return false;
 }
 
-void braid_audit_call_end(struct audit *audit, struct audit_calls_before *before,
-                          ucontext_t *thread)
+// No signal comes to a call that does not wait. Behind the handler the node gets it.
+void braid_audit_call_make(struct audit_call *call)
 {
-    greg_t *registers = thread->uc_mcontext.gregs;
-    before->handed_over = 0;
-    if (repeat(audit, &before->call, thread))
+    const uintptr_t *args = call->args;
+    const uint64_t mask = call->waits ? call->mask : ~(uint64_t)0;
+    uint64_t own = 0;
+    register uintptr_t fourth __asm__("r10"), fifth __asm__("r8"), sixth __asm__("r9");
+    audit_system(SYS_rt_sigprocmask, SIG_SETMASK, (uintptr_t)&mask, (uintptr_t)&own, sizeof(mask));
+    fourth = args[3], fifth = args[4], sixth = args[5];
+    __asm__ volatile("syscall"
+                     : "=a"(call->result)
+                     : "0"(call->number), "D"(args[0]), "S"(args[1]), "d"(args[2]), "r"(fourth),
+                       "r"(fifth), "r"(sixth)
+                     : "rcx", "r11", "memory");
+    audit_system(SYS_rt_sigprocmask, SIG_SETMASK, (uintptr_t)&own, 0, sizeof(own));
+}
+
+// A call may have failed at a closed page to which its arguments lead by other memory. Another
+// thread may have set a handler meanwhile.
+void braid_audit_call_end(struct audit *audit, struct audit_calls_before *before,
+                          const struct audit_call *call, ucontext_t *thread)
+{
+    const bool is_given_up = braid_audit_calls.rests;
+    braid_audit_calls.waits = false;
+    if (call->result == -EFAULT && !call->opens_all && !audit->is_open) {
+        make_by_itself(audit, before, unseen_call, call, thread);
         return;
-    tell_own_mask(audit, &before->call, registers[REG_RAX]);
-    close_pages(audit, &before->call, registers[REG_RAX]);
-    registers[REG_RSI] = (greg_t)before->call.args[1];
-    registers[REG_RIP] = (greg_t)before->call.back;
-    before->handed_over = !braid_audit_calls.rests;
-}
-
-#else
-
-void braid_audit_calls_enter(struct audit_calls_before *out_before)
-{
-    out_before->is_own = false;
-}
-
-void braid_audit_calls_leave(const struct audit_calls_before *before)
-{
-    (void)before;
-}
-
-bool braid_audit_calls_start(uintptr_t returns)
-{
-    (void)returns;
-    return false;
-}
-
-void braid_audit_calls_stop(void)
-{
-}
-
-void braid_audit_calls_hand_over(bool is_on)
-{
-    (void)is_on;
-}
-
-bool braid_audit_calls_are_left(void)
-{
-    return false;
-}
-
-void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
-                            unsigned processor, ucontext_t *thread)
-{
-    (void)audit, (void)before, (void)processor, (void)thread;
-}
-
-bool braid_audit_call_ends(const ucontext_t *thread)
-{
-    (void)thread;
-    return false;
-}
-
-void braid_audit_call_end(struct audit *audit, struct audit_calls_before *before,
-                          ucontext_t *thread)
-{
-    (void)audit, (void)before, (void)thread;
+    }
+    thread->uc_mcontext.gregs[REG_RAX] = (greg_t)call->result;
+    if (!is_given_up && may_handle(audit, call))
+        braid_audit_miss(audit, "a handler may have run while it waited in a system call");
+    tell_stack(audit, call, thread);
+    close_pages(audit, call);
+    if (is_given_up)
+        give_own_back(audit, before, call, thread);
 }
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // System calls of the thread that runs an audit's nodes. The system hands each one over as a signal
-// (SIGSYS) before it is made. The audit judges the memory that it uses, opens pages for it, and has
-// the thread make it. A trap tells of its end.
+// (SIGSYS) before it is made. The audit judges the memory that it uses, opens pages for it, and
+// makes it inside the handler. Some calls change how signals or calls come to the audit, or may
+// wait while a handler of the program runs. At such a call the audit gives its node up.
 #ifndef BRAID_AUDIT_AUDIT_CALLS_H
 #define BRAID_AUDIT_AUDIT_CALLS_H
 
@@ -29,26 +30,23 @@ struct audit;
 
 enum { AUDIT_CALL_ARGS = 6 };
 
-// The call that the thread makes.
 struct audit_call {
-    uintptr_t number, back; // and where the thread goes on
-    uintptr_t args[AUDIT_CALL_ARGS];
-    bool opens, opens_all; // pages, until its end
-    uint64_t mask;         // in place of the program's
+    uintptr_t number, args[AUDIT_CALL_ARGS];
+    uint64_t mask;  // signals that the node blocks
+    bool waits;     // perhaps; then signals come as to the node
+    bool opens_all; // pages, until its end
+    intptr_t result;
 };
 
-// In a page of its own, which is never closed. The code that makes calls knows where the first
-// three lie.
+// In a page of its own, which is never closed.
 struct audit_calls {
     union {
         struct {
             volatile unsigned char hands_over; // the system reads it before each call of the thread
-            _Atomic uintptr_t back;            // behind a call that makes a child
-            atomic_int child_starts;           // it is still to read `back`
             _Atomic uintptr_t thread;          // that hands over calls; 0: none
             uintptr_t returns;                 // where handlers return
             bool rests;                        // until the next node
-            struct audit_call call;
+            bool waits;                        // inside such a call
         };
         unsigned char page[AUDIT_PAGE];
     };
@@ -59,7 +57,6 @@ extern struct audit_calls braid_audit_calls;
 struct audit_calls_before {
     bool is_own; // it runs on that thread
     unsigned char handed_over;
-    struct audit_call call;
 };
 
 // A handler makes calls of its own. It leaves and enters around the program's handlers.
@@ -70,18 +67,23 @@ void braid_audit_calls_leave(const struct audit_calls_before *before);
 // `returns` is where the C library's handlers return to the system.
 bool braid_audit_calls_start(uintptr_t returns);
 void braid_audit_calls_stop(void);
-// Around a node.
-void braid_audit_calls_hand_over(bool is_on);
+// Before a node, behind one that may have changed who gets calls. False: the system refuses.
+bool braid_audit_calls_resume(void);
+// Around a node. Returns whether calls are handed over.
+bool braid_audit_calls_hand_over(bool is_on);
 // Behind a node's last call: a handler has left one by a jump. So the next ones were not handed
 // over.
 bool braid_audit_calls_are_left(void);
+// Gives the node at hand up: no call of it is handed over, pages stay open, and handlers have their
+// own masks.
+void braid_audit_rest(struct audit *audit, const char *reason);
 
-// From SIGSYS and from the trap behind the call, by the audit's owner. `processor` is one of
-// the system's list.
-void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
-                            unsigned processor, ucontext_t *thread);
-bool braid_audit_call_ends(const ucontext_t *thread);
+// From SIGSYS. The audit's owner calls the first and the last. `processor` is one of the system's
+// list. False: there is nothing to make.
+bool braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
+                            unsigned processor, ucontext_t *thread, struct audit_call *out_call);
+void braid_audit_call_make(struct audit_call *call);
 void braid_audit_call_end(struct audit *audit, struct audit_calls_before *before,
-                          ucontext_t *thread);
+                          const struct audit_call *call, ucontext_t *thread);
 
 #endif

@@ -88,6 +88,16 @@ size_t braid_audit_page_at(const struct audit_pages *pages, uintptr_t address)
     return span && page < span->num ? span->first + page : AUDIT_NO_PAGE;
 }
 
+bool braid_audit_pages_reach(const struct audit_pages *pages, uintptr_t begin, uintptr_t end)
+{
+    for (size_t i = 0; i < pages->num_spans; i++) {
+        const struct audit_span *span = &pages->spans[i];
+        if (begin < span->begin + span->num * AUDIT_PAGE && span->begin < end)
+            return true;
+    }
+    return false;
+}
+
 braid_status braid_audit_pages_read(struct audit_pages *pages)
 {
     braid_status status = braid_audit_pages_list(set_own, pages);

@@ -53,6 +53,9 @@ void braid_audit_pages_leave(struct audit_pages *pages, uintptr_t begin, uintptr
 // The number of the page with that address, or AUDIT_NO_PAGE.
 size_t braid_audit_page_at(const struct audit_pages *pages, uintptr_t address);
 
+// Whether one of them has such bytes.
+bool braid_audit_pages_reach(const struct audit_pages *pages, uintptr_t begin, uintptr_t end);
+
 // Leaves the page with that address, and those behind it, these of their own rights. False: the
 // system refuses. It allocates nothing, so a handler of a fault may call it.
 bool braid_audit_pages_allow(struct audit_pages *pages, uintptr_t address, size_t num, int rights);

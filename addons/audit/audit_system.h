@@ -33,4 +33,10 @@ static inline long audit_system(long number, unsigned long a, unsigned long b, u
 #endif
 }
 
+// This thread, as the system numbers it.
+static inline int audit_thread(void)
+{
+    return (int)audit_system(SYS_gettid, 0, 0, 0, 0);
+}
+
 #endif

@@ -31,17 +31,12 @@ static uint64_t mix(uint64_t value)
     return value ^ value >> 29;
 }
 
-static int this_thread(void)
-{
-    return (int)audit_system(SYS_gettid, 0, 0, 0, 0);
-}
-
 // A thread of Braid's that is on its way to sleep makes no system call that uses a buffer. So only
 // calls of the program count there.
 static void note_other(long number, uint64_t num_switches, bool runs, struct look *look)
 {
     uint32_t num_changes = 0;
-    if (number == this_thread())
+    if (number == audit_thread())
         return;
     bool is_idle = braid_own_threads_find((int)number, &num_changes) && num_changes % 2 == 0;
     look->runs |= runs && !is_idle;
@@ -53,14 +48,14 @@ static void look_at(const char *thread, struct look *look)
 {
     char path[64], line[256], state = 'S';
     unsigned long long value, switches = 0;
+    const bool is_other = strtol(thread, NULL, 10) != audit_thread();
     snprintf(path, sizeof(path), "/proc/self/task/%.20s/status", thread);
     FILE *file = fopen(path, "r");
     while (file && fgets(line, sizeof(line), file)) {
         if (sscanf(line, "SigPnd: %llx", &value) == 1)
-            look->is_pending |= value >> (SIGSEGV - 1) & 1;
+            look->is_pending |= is_other && value >> (SIGSEGV - 1) & 1;
         else if (sscanf(line, "SigBlk: %llx", &value) == 1)
-            look->num_blocking +=
-                value >> (SIGSEGV - 1) & 1 && strtol(thread, NULL, 10) != this_thread();
+            look->num_blocking += is_other && value >> (SIGSEGV - 1) & 1;
         else if (sscanf(line, "voluntary_ctxt_switches: %llu", &value) == 1 ||
                  sscanf(line, "nonvoluntary_ctxt_switches: %llu", &value) == 1)
             switches += value;
@@ -147,7 +142,7 @@ static bool add_stack(struct array *stacks, long thread, size_t bytes)
     struct stack stack = { 0, is_first ? AUDIT_PAGE : bytes };
     const struct stack first = { getauxval(AT_RANDOM), SIZE_MAX };
     size_t list_bytes;
-    if (thread == this_thread())
+    if (thread == audit_thread())
         return true;
     if (syscall(SYS_get_robust_list, thread, &stack.at, &list_bytes))
         return true; // it has ended

@@ -15,7 +15,7 @@
 
 #if defined(__x86_64__) && defined(__linux__)
 
-enum { CAN_STEP = 1, FAULT_WRITES = 2, TRAP_FLAG = 0x100 };
+enum { FAULT_WRITES = 2, TRAP_FLAG = 0x100 };
 
 static const unsigned char *find_instruction(const ucontext_t *thread)
 {
@@ -57,40 +57,6 @@ static void clear_pushed_trap(const ucontext_t *thread, const unsigned char *ins
     if (*instruction == PUSHES_FLAGS)
         *(volatile uint16_t *)thread->uc_mcontext.gregs[REG_RSP] &= (uint16_t)~TRAP_FLAG;
 }
-
-#else
-
-enum { CAN_STEP = 0 };
-
-static const unsigned char *find_instruction(const ucontext_t *thread)
-{
-    (void)thread;
-    return NULL;
-}
-
-static struct audit_fault read_fault(uintptr_t address, const ucontext_t *thread)
-{
-    (void)thread;
-    return (struct audit_fault){ .address = address };
-}
-
-static bool has_trap(const ucontext_t *thread)
-{
-    (void)thread;
-    return false;
-}
-
-static void set_trap(ucontext_t *thread, bool is_set)
-{
-    (void)thread, (void)is_set;
-}
-
-static void clear_pushed_trap(const ucontext_t *thread, const unsigned char *instruction)
-{
-    (void)thread, (void)instruction;
-}
-
-#endif
 
 // ---- the program's own handlers of faults and traps, behind those of an audit ----
 
@@ -269,14 +235,11 @@ static int keep_action(struct behind *behind, const struct sigaction *found)
 // Puts the handler before that of the program.
 static void put_before(int number, signal_handler *handler, struct behind *behind)
 {
-    struct sigaction found, action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    struct sigaction found, action = { 0 };
     sigfillset(&action.sa_mask);
-    if (number == SIGSYS) { // its handler may fault
-        sigdelset(&action.sa_mask, SIGSEGV);
-        sigdelset(&action.sa_mask, SIGTRAP);
-    }
     action.sa_sigaction = handler;
     sigaction(number, NULL, &found);
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | (found.sa_flags & SA_RESTART);
     if (!(found.sa_flags & SA_SIGINFO) || found.sa_sigaction != handler) {
         bool is_later =
             behind->is_known && found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN;
@@ -333,11 +296,6 @@ static void leave_handler(void)
     atomic_fetch_sub(&shared.num_handling, 1);
 }
 
-static int this_thread(void)
-{
-    return (int)audit_system(SYS_gettid, 0, 0, 0, 0);
-}
-
 // The audit has one owner. That is a thread in a handler, one that keeps handlers of others away,
 // or one whose instruction is to trap.
 enum { HANDLES = 1, KEEPS, STEPS, NUM_OWNERSHIPS };
@@ -384,7 +342,7 @@ static void end_trap(ucontext_t *thread, uint64_t mask)
 
 static bool end_left_trap(ucontext_t *thread)
 {
-    const int own = this_thread();
+    const int own = audit_thread();
     for (int i = 0; i < MOST_LEFT; i++) {
         int left = own;
         const uint64_t mask = atomic_load(&shared.left[i].mask);
@@ -412,7 +370,7 @@ static void wait_for_owner(int num_looks)
 // says all. `at` is an instruction that faults, which may be one of a step; NULL: none.
 static void take(struct audit *audit, int ownership, const unsigned char *at)
 {
-    const int thread = this_thread();
+    const int thread = audit_thread();
     unsigned num_stepped = 0;
     for (int num_looks = 0;;) {
         int owner = atomic_load(&audit->owner), was = owner % NUM_OWNERSHIPS;
@@ -447,13 +405,13 @@ static void leave_to_step(struct audit *audit, const unsigned char *at)
     audit->step_at = at;
     atomic_fetch_add(&audit->num_stepped, 1);
     if (atomic_load(&audit->owner) % NUM_OWNERSHIPS == HANDLES)
-        atomic_store(&audit->owner, NUM_OWNERSHIPS * this_thread() + STEPS);
+        atomic_store(&audit->owner, NUM_OWNERSHIPS * audit_thread() + STEPS);
 }
 
 // From a step of this thread. False: it has none.
 static bool take_from_step(struct audit *audit)
 {
-    const int mine = NUM_OWNERSHIPS * this_thread();
+    const int mine = NUM_OWNERSHIPS * audit_thread();
     int owner = mine + STEPS;
     return atomic_compare_exchange_strong(&audit->owner, &owner, mine + HANDLES) ||
            owner == mine + KEEPS;
@@ -477,7 +435,7 @@ static bool step(struct audit *audit, uintptr_t address, size_t page, bool write
 static void note_user(struct audit *audit, uintptr_t address, size_t page)
 {
     struct audit_user *user = &audit->users[page];
-    int thread = this_thread();
+    int thread = audit_thread();
     if (user->node != audit->num_begun)
         *user = (struct audit_user){ .node = audit->num_begun,
                                      .thread = thread,
@@ -527,13 +485,14 @@ void braid_audit_pause(struct audit *audit)
     take(audit, KEEPS, NULL);
     braid_audit_open_all(audit);
     leave(audit, KEEPS);
+    set_mask(audit->mask);
 }
 
 // The instruction is repeated once, also if a handler of the program hands the fault on to here.
 // The fault of a late signal comes again behind another audit at the earliest.
 static bool may_be_late(uintptr_t address)
 {
-    int thread = this_thread();
+    int thread = audit_thread();
     bool is_repeated =
         atomic_load(&shared.late_thread) == thread && atomic_load(&shared.late_address) == address;
     atomic_store(&shared.late_address, address);
@@ -544,12 +503,22 @@ static bool may_be_late(uintptr_t address)
 // The instruction that has the signal begins anew behind the program's handler, if that returns.
 static void put_off_step(struct audit *audit, ucontext_t *thread)
 {
-    if (!audit || atomic_load(&audit->owner) != NUM_OWNERSHIPS * this_thread() + STEPS)
+    if (!audit || atomic_load(&audit->owner) != NUM_OWNERSHIPS * audit_thread() + STEPS)
         return;
     take(audit, HANDLES, find_instruction(thread));
     end_step(audit);
     end_trap(thread, audit->step_mask);
     leave(audit, HANDLES);
+}
+
+// A handler of the program may leave the call in which its signal came.
+static void end_call(struct audit *audit, const struct audit_calls_before *before)
+{
+    if (!audit || !before->is_own || !braid_audit_calls.waits)
+        return;
+    take(audit, KEEPS, NULL);
+    braid_audit_rest(audit, "a handler runs during a system call of the node");
+    leave(audit, KEEPS);
 }
 
 // The program's handler may leave by a jump. So its thread counts as one outside handlers, and it
@@ -558,6 +527,7 @@ static void pass_on(struct audit *audit, enum handled handled, siginfo_t *info, 
                     const struct audit_calls_before *before)
 {
     put_off_step(audit, context);
+    end_call(audit, before);
     leave_handler();
     hand_on(&shared.behind[handled], numbers[handled], info, context, audit, before);
     braid_audit_calls_leave(before);
@@ -586,14 +556,6 @@ static void on_trap(int number, siginfo_t *info, void *context)
     struct audit_calls_before before;
     braid_audit_calls_enter(&before);
     struct audit *audit = enter_handler();
-    if (audit && braid_audit_call_ends(context)) {
-        take(audit, KEEPS, NULL);
-        braid_audit_call_end(audit, &before, context);
-        leave(audit, KEEPS);
-        leave_handler();
-        braid_audit_calls_leave(&before);
-        return;
-    }
     bool is_step = audit && take_from_step(audit);
     if (!is_step && !(info->si_code == TRAP_TRACE && end_left_trap(context))) {
         pass_on(audit, TRAP, info, context, &before);
@@ -610,12 +572,13 @@ static void on_trap(int number, siginfo_t *info, void *context)
     braid_audit_calls_leave(&before);
 }
 
-// The keeper of the audit may fault at the call's own arguments.
+// While a call waits, a handler of the program may jump out of it, and other threads may fault.
 static void on_call(int number, siginfo_t *info, void *context)
 {
     (void)number;
     enum { IS_HANDED_OVER = 2 }; // SYS_USER_DISPATCH
     struct audit_calls_before before;
+    struct audit_call call;
     braid_audit_calls_enter(&before);
     struct audit *audit = enter_handler();
     if (!audit || !before.is_own || info->si_code != IS_HANDED_OVER) {
@@ -623,8 +586,16 @@ static void on_call(int number, siginfo_t *info, void *context)
         return;
     }
     take(audit, KEEPS, NULL);
-    braid_audit_call_begin(audit, &before, info->si_arch, context);
+    const bool is_made = braid_audit_call_begin(audit, &before, info->si_arch, context, &call);
     leave(audit, KEEPS);
+    if (is_made) {
+        leave_handler();
+        braid_audit_call_make(&call);
+        enter_handler();
+        take(audit, KEEPS, NULL);
+        braid_audit_call_end(audit, &before, &call, context);
+        leave(audit, KEEPS);
+    }
     leave_handler();
     braid_audit_calls_leave(&before);
 }
@@ -671,6 +642,22 @@ static const unsigned long *find_action(struct audit *audit, int number)
     return audit->action;
 }
 
+static bool calls_handler(const unsigned long *action)
+{
+    return action[AUDIT_HANDLER] != (uintptr_t)SIG_DFL &&
+           action[AUDIT_HANDLER] != (uintptr_t)SIG_IGN;
+}
+
+// The C library has two signals for itself.
+bool braid_audit_may_handle(struct audit *audit, uint64_t mask)
+{
+    const uint64_t others = mask | AUDIT_OF_INSTRUCTIONS | AUDIT_BIT(32) | AUDIT_BIT(33);
+    for (int number = 1; number <= AUDIT_SIGNALS; number++)
+        if (!(others & AUDIT_BIT(number)) && calls_handler(find_action(audit, number)))
+            return true;
+    return false;
+}
+
 static bool is_same(const unsigned long *action, const unsigned long *other)
 {
     for (int i = 0; i < AUDIT_ACTION_WORDS; i++)
@@ -704,8 +691,7 @@ static void open_masks(struct audit *audit)
             continue;
         const unsigned long *action = find_action(audit, number);
         const uint64_t mask = action[AUDIT_MASK];
-        if (action[AUDIT_HANDLER] == (uintptr_t)SIG_DFL ||
-            action[AUDIT_HANDLER] == (uintptr_t)SIG_IGN || !(mask & AUDIT_FAULTS))
+        if (!calls_handler(action) || !(mask & AUDIT_FAULTS))
             continue;
         audit->masks[number - 1] = (struct audit_mask){ action[AUDIT_HANDLER], mask };
         change_mask(audit, number, mask & ~AUDIT_FAULTS);
@@ -727,22 +713,46 @@ void braid_audit_close_masks(struct audit *audit)
     }
 }
 
-// A handler of the program could not be called where its stack is closed. Signals that end it
-// without a handler stay.
-static void block_signals(struct audit *audit)
+// Between nodes no handler of the program runs on this thread. Returns the mask from before.
+static uint64_t keep_signals_away(void)
 {
-    static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-    sigset_t let_through;
-    sigemptyset(&let_through);
-    signals_block(&audit->signals_before);
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        struct sigaction action;
-        sigaction(ends[i], NULL, &action);
-        if (action.sa_handler == SIG_DFL && !sigismember(&audit->signals_before, ends[i]))
-            sigaddset(&let_through, ends[i]);
-    }
-    sigaddset(&let_through, SIGSYS);
-    pthread_sigmask(SIG_UNBLOCK, &let_through, NULL);
+    const uint64_t others = ~AUDIT_OF_INSTRUCTIONS;
+    uint64_t before = 0;
+    audit_system(SYS_rt_sigprocmask, SIG_BLOCK, (uintptr_t)&others, (uintptr_t)&before,
+                 sizeof(others));
+    return before;
+}
+
+// One that was sent earlier stays blocked, since it might end the process. False: it does.
+static bool unblock_faults(void)
+{
+    uint64_t sent = 0;
+    audit_system(SYS_rt_sigpending, (uintptr_t)&sent, sizeof(sent), 0, 0);
+    const uint64_t faults = AUDIT_FAULTS & ~sent;
+    audit_system(SYS_rt_sigprocmask, SIG_UNBLOCK, (uintptr_t)&faults, 0, sizeof(faults));
+    return faults == AUDIT_FAULTS;
+}
+
+// A node may have given its handlers another stack.
+static void set_stack(struct audit *audit)
+{
+    const stack_t own = { .ss_sp = audit->stack, .ss_size = sizeof(audit->stack) };
+    stack_t found;
+    if (!sigaltstack(&own, &found) && found.ss_sp != own.ss_sp)
+        audit->stack_before = found;
+}
+
+// The system could not call a handler where its stack is closed.
+static bool has_stack(const struct audit *audit)
+{
+    pthread_attr_t attributes;
+    void *begin = NULL;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes))
+        return true;
+    pthread_attr_getstack(&attributes, &begin, &bytes);
+    pthread_attr_destroy(&attributes);
+    return braid_audit_pages_reach(&audit->pages, (uintptr_t)begin, (uintptr_t)begin + bytes);
 }
 
 // The C library's lock knows the thread that writes by a number, which differs in the child. The
@@ -781,16 +791,16 @@ void braid_audit_unlock(void)
 
 braid_status braid_audit_start(struct audit *audit)
 {
-    if (!CAN_STEP)
-        return braid_error(BRAID_UNSUPPORTED, "braid_graph_audit: it needs Linux on x86-64");
-    const stack_t stack = { .ss_sp = audit->stack, .ss_size = sizeof(audit->stack) };
     atomic_store(&shared.running, audit);
-    block_signals(audit);
-    sigaltstack(&stack, &audit->stack_before);
+    audit->has_stack = has_stack(audit);
+    audit->mask = keep_signals_away();
+    write_set(&audit->signals_before, audit->mask);
+    set_stack(audit);
     set_handlers();
     open_masks(audit);
+    audit->is_open = !unblock_faults();
     take(audit, KEEPS, NULL);
-    bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
+    bool is_closed = audit->is_open || braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     leave(audit, KEEPS);
     // A sanitizer's handler before the audit's would make calls of its own.
     audit->sees_calls =
@@ -814,40 +824,52 @@ void braid_audit_stop(struct audit *audit)
     atomic_store(&shared.running, NULL);
     while (atomic_load(&shared.num_handling))
         audit_system(SYS_sched_yield, 0, 0, 0, 0);
+    set_stack(audit);
     sigaltstack(&audit->stack_before, NULL);
     signals_restore(&audit->signals_before);
 }
 
-// An earlier node may have left faults blocked, while its calls were not handed over. One that was
-// sent meanwhile stays so, since it would end the process.
-static void unblock_faults(void)
+// Why the node cannot be audited; NULL: it can.
+static const char *find_hindrance(struct audit *audit)
 {
-    uint64_t sent = 0;
-    audit_system(SYS_rt_sigpending, (uintptr_t)&sent, sizeof(sent), 0, 0);
-    const uint64_t faults = AUDIT_FAULTS & ~sent;
-    audit_system(SYS_rt_sigprocmask, SIG_UNBLOCK, (uintptr_t)&faults, 0, sizeof(faults));
+    if (!unblock_faults())
+        return "a signal waits that would end the program at a closed page";
+    if (audit->has_stack && braid_audit_may_handle(audit, audit->mask))
+        return "a handler may run on a stack in pages of its buffers";
+    return braid_audit_calls_resume() ? NULL : "the system hands its calls over no more";
 }
 
 // Behind a node whose handlers had their own masks, one may still run on another thread.
+static void end_rest(struct audit *audit)
+{
+    audit->num_blocking = braid_audit_wait_for_handlers(audit->num_blocking);
+    audit->makes_threads = audit->makes_threads || braid_audit_others_ran(audit->others);
+}
+
+// From the last call on signals come to the node. If calls are handed over, that one is, too.
 void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 {
-    open_masks(audit);
-    unblock_faults();
+    keep_signals_away();
+    set_stack(audit);
     if (braid_audit_calls.rests)
-        audit->num_blocking = braid_audit_wait_for_handlers(audit->num_blocking);
+        end_rest(audit);
+    const char *hindrance = find_hindrance(audit);
+    open_masks(audit);
     take(audit, KEEPS, NULL);
-    bool is_closed = !audit->is_open || braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
+    if (!hindrance && audit->is_open && !braid_audit_pages_allow_all(&audit->pages, PROT_NONE))
+        hindrance = not_closed;
     audit->is_open = audit->hides = audit->is_wide = audit->hides_reads = false;
     audit->unseen = NULL;
     audit->num_begun++;
     audit->num_opened = 0;
     audit->declared = audit->memory.accesses + node->first_access;
     audit->num_declared = node->num_accesses;
-    if (!is_closed)
-        braid_audit_give_up(audit, not_closed);
+    if (hindrance)
+        braid_audit_rest(audit, hindrance);
     audit->runs = true;
     leave(audit, KEEPS);
-    braid_audit_calls_hand_over(true);
+    const bool knows_all = braid_audit_calls_hand_over(!hindrance) || hindrance;
+    set_mask(knows_all ? audit->mask : audit->mask & ~AUDIT_FAULTS);
 }
 
 // A handler of the program may have opened pages of which the audit does not know.
@@ -879,12 +901,14 @@ static void note_unseen(struct audit *audit)
 // its stack, in a page that has just been closed.
 void braid_audit_end_node(struct audit *audit)
 {
+    const uint64_t mask = keep_signals_away();
+    audit->mask = mask | (braid_audit_calls.rests ? 0 : audit->mask & AUDIT_FAULTS);
     const bool is_left = braid_audit_calls_are_left() && atomic_load(audit->is_parent);
     braid_audit_calls_hand_over(false);
     take(audit, KEEPS, NULL);
-    if (is_left && !audit->unseen)
-        braid_audit_miss(audit, "a handler of the program left a system call, behind which no "
-                                "others are seen");
+    if (is_left)
+        braid_audit_give_up(audit, "a handler of the program left a system call, behind which no "
+                                   "others are seen");
     audit->runs = false;
     if (!braid_audit_close(audit))
         audit->is_open = true; // the next node tries again
@@ -892,3 +916,50 @@ void braid_audit_end_node(struct audit *audit)
     audit->num_declared = 0;
     leave(audit, KEEPS);
 }
+
+#else
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+
+void braid_audit_leave_parents(bool is_auditing)
+{
+    (void)is_auditing;
+}
+
+void braid_audit_lock(bool alone)
+{
+    (void)(alone ? pthread_rwlock_wrlock(&lock) : pthread_rwlock_rdlock(&lock));
+}
+
+void braid_audit_unlock(void)
+{
+    pthread_rwlock_unlock(&lock);
+}
+
+braid_status braid_audit_start(struct audit *audit)
+{
+    (void)audit;
+    return braid_error(BRAID_UNSUPPORTED, "braid_graph_audit: it needs Linux on x86-64");
+}
+
+void braid_audit_stop(struct audit *audit)
+{
+    (void)audit;
+}
+
+void braid_audit_pause(struct audit *audit)
+{
+    (void)audit;
+}
+
+void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
+{
+    (void)audit, (void)node;
+}
+
+void braid_audit_end_node(struct audit *audit)
+{
+    (void)audit;
+}
+
+#endif

@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -197,23 +196,14 @@ static void *make_calls(void *user)
 
 static void make_many_calls(void *words)
 {
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    assert_int_equal(pthread_sigmask(SIG_SETMASK, &all, &before), 0);
-    for (int i = 0; i < 20; i++) {
-        assert_int_equal(pthread_create(&thread, NULL, make_calls, NULL), 0);
+    sigset_t some, before;
+    sigemptyset(&some);
+    sigaddset(&some, SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &some, &before), 0);
+    for (int i = 0; i < 20; i++)
         make_calls(NULL);
-        pthread_join(thread, NULL);
-    }
-    pid_t child = fork();
-    if (!child)
-        _exit(make_calls(NULL) != NULL);
-    int status = 1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    assert_int_equal(system("exit 3") >> 8, 3);
-    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, &some), 0);
+    assert_true(sigismember(&some, SIGUSR1) && !sigismember(&before, SIGUSR1));
     *(volatile uint32_t *)words = 9;
 }
 
@@ -414,58 +404,6 @@ static void calls_of_earlier_frames_are_told_of(void **state)
     sem_destroy(&helper.ends);
 }
 
-static void make_thread(void *words)
-{
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, make_calls, words), 0);
-    pthread_join(thread, NULL);
-}
-
-static void threads_of_nodes_are_told_of(void **state)
-{
-    (void)state;
-    add_call(make_thread, BRAID_EXCLUSIVE);
-    check_others(true);
-}
-
-static void make_child_by_list(void *words)
-{
-    uint64_t *list = words;
-    enum { NUM_LISTED = 8, ENDS_BY = 4 };
-    for (int i = 0; i < NUM_LISTED; i++)
-        list[i] = i == ENDS_BY ? SIGCHLD : 0;
-    pid_t child = (pid_t)syscall(SYS_clone3, list, NUM_LISTED * sizeof(*list));
-    if (!child)
-        _exit(3);
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(WEXITSTATUS(status), 3);
-}
-
-static void a_node_that_makes_a_child_by_a_buffer_is_named(void **state)
-{
-    (void)state;
-    add_call(make_child_by_list, BRAID_EXCLUSIVE);
-    check_finding(BRAID_AUDIT_UNSEEN,
-                  "node 0 'host call' is not audited: it makes a thread or process, with arguments "
-                  "in pages of its buffers");
-}
-
-static void make_child_without_list(void *words)
-{
-    errno = 0;
-    assert_int_equal(syscall(SYS_clone3, NULL, 0), -1);
-    *(volatile int *)words = errno;
-}
-
-static void a_node_may_fail_to_make_a_child(void **state)
-{
-    (void)state;
-    add_call(make_child_without_list, BRAID_EXCLUSIVE);
-    check_nothing();
-    assert_int_equal(*(const int *)(const void *)audited.words, EINVAL);
-}
-
 int main(void)
 {
 #if defined(UNDER_TSAN)
@@ -484,11 +422,8 @@ int main(void)
         TEST(a_node_that_ignores_traps_is_named),
         TEST(threads_that_run_are_told_of),
         TEST(threads_are_told_of_if_the_system_does_not_tell),
-        TEST(threads_of_nodes_are_told_of),
         TEST(threads_of_braid_are_told_of_inside_calls),
         TEST(calls_of_earlier_frames_are_told_of),
-        TEST(a_node_that_makes_a_child_by_a_buffer_is_named),
-        TEST(a_node_may_fail_to_make_a_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
