@@ -15,7 +15,7 @@
 
 static sigjmp_buf back;
 static volatile int num_handled;
-static char stack[1 << 16];
+static _Alignas(PAGE) char stack[1 << 16];
 
 static void expect(bool holds)
 {
@@ -106,12 +106,46 @@ static int fail_to_block(void)
     return judge(block_in_vain, BRAID_AUDIT_WRITES);
 }
 
+static void block_needed(void *user)
+{
+    sigset_t all, own;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &own);
+    write_beside(user);
+    pthread_sigmask(SIG_SETMASK, &own, &all);
+    expect(sigismember(&all, SIGSEGV) && !sigismember(&own, SIGSEGV));
+}
+
+static int block_them(void)
+{
+    return judge(block_needed, BRAID_AUDIT_UNSEEN);
+}
+
+static void look_at_mask_when_given_up(void *user)
+{
+    sigset_t own;
+    signal(SIGUSR1, SIG_IGN);
+    pthread_sigmask(SIG_SETMASK, NULL, &own);
+    expect(sigismember(&own, SIGSEGV));
+    write_beside(user);
+}
+
+static int keep_them_blocked(void)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    return judge(look_at_mask_when_given_up, BRAID_AUDIT_UNSEEN);
+}
+
 static void nodes_may_use_signals_that_audits_need(void **state)
 {
     (void)state;
     run_case(jump_out_of_needed_signals);
     run_case(block_all_before);
     run_case(fail_to_block);
+    run_case(block_them);
+    run_case(keep_them_blocked);
 }
 
 // ---- handlers ----
@@ -140,10 +174,12 @@ static void set_stack(void *user)
     write_beside(user);
 }
 
-// It stays behind the audit.
+// It stays behind the audit. Its pages are closed for the second node.
 static int change_stack(void)
 {
     stack_t behind;
+    braid_resource own;
+    check_ok(braid_graph_add_buffer(audited.graph, "stack", stack, sizeof(stack), &own));
     const int result = judge(set_stack, BRAID_AUDIT_UNSEEN);
     sigaltstack(NULL, &behind);
     return behind.ss_sp == stack ? result : WRONG;

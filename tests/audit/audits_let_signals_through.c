@@ -104,15 +104,16 @@ static void write_pipe(int number)
 {
     (void)number;
     words[BESIDE] = 1;
-    if (write(ends[1], "text", 4) == 4)
+    if (write(ends[1], (const char *)&words[BESIDE], 4) == 4)
         atomic_store(&came, true);
 }
 
 static void read_from_handler(void *user)
 {
+    char letters[4];
     (void)user;
     set_timer();
-    if (read(ends[0], (char *)words, 4) != 4)
+    if (read(ends[0], letters, 4) != 4)
         _exit(WRONG);
 }
 
@@ -124,6 +125,34 @@ static int wait_in_call(void)
     audit_case();
     return came && is_found(0, BRAID_AUDIT_UNSEEN) && is_found(1, BRAID_AUDIT_WRITES) ? DONE
                                                                                       : WRONG;
+}
+
+static void *handle_and_send(void *user)
+{
+    await_sleep();
+    signal(SIGUSR1, write_pipe);
+    syscall(SYS_tgkill, getpid(), getpid(), SIGUSR1); // the audit's thread
+    return user;
+}
+
+static void read_beside_new_handler(void *user)
+{
+    (void)user;
+    atomic_store(&node_waits, true);
+    if (read(ends[0], (char *)words, 4) != 4)
+        _exit(WRONG);
+}
+
+// Another thread sets the handler meanwhile, and the call has opened the page.
+static int wait_beside_new_handler(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, handle_and_send, NULL))
+        return WRONG;
+    add_call(read_beside_new_handler);
+    audit_case();
+    pthread_join(thread, NULL);
+    return came && is_found(0, BRAID_AUDIT_UNSEEN) ? DONE : WRONG;
 }
 
 static void spin(void *user)
@@ -161,6 +190,7 @@ static void signals_come_to_a_node_that_waits(void **state)
 {
     (void)state;
     run_case(wait_in_call);
+    run_case(wait_beside_new_handler);
     run_case(wait_outside_calls);
     const int status = end_case(wait_for_ever);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
