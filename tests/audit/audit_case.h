@@ -89,6 +89,14 @@ static inline bool is_found(uint32_t node, braid_audit_kind kind)
     return false;
 }
 
+// Returns how a case ends. If it is wrong, the findings tell why.
+static inline int end_with(bool is_right)
+{
+    for (size_t i = 0; i < audited.findings.num && !is_right; i++)
+        fprintf(stderr, "%s\n", audited.findings.items[i].text);
+    return is_right ? DONE : WRONG;
+}
+
 static inline void write_beside(void *user)
 {
     (void)user;

@@ -56,7 +56,7 @@ static int judge_behind(braid_host_function *leave)
     add_call(leave);
     add_call(write_beside);
     audit_case();
-    return is_found(0, BRAID_AUDIT_UNSEEN) && is_found(1, BRAID_AUDIT_WRITES) ? DONE : WRONG;
+    return end_with(is_found(0, BRAID_AUDIT_UNSEEN) && is_found(1, BRAID_AUDIT_WRITES));
 }
 
 static int leave_call_by_alarm(void)
@@ -123,8 +123,7 @@ static int wait_in_call(void)
     add_call(read_from_handler);
     add_call(write_beside);
     audit_case();
-    return came && is_found(0, BRAID_AUDIT_UNSEEN) && is_found(1, BRAID_AUDIT_WRITES) ? DONE
-                                                                                      : WRONG;
+    return end_with(came && is_found(0, BRAID_AUDIT_UNSEEN) && is_found(1, BRAID_AUDIT_WRITES));
 }
 
 static void *handle_and_send(void *user)
@@ -152,7 +151,7 @@ static int wait_beside_new_handler(void)
     add_call(read_beside_new_handler);
     audit_case();
     pthread_join(thread, NULL);
-    return came && is_found(0, BRAID_AUDIT_UNSEEN) ? DONE : WRONG;
+    return end_with(came && is_found(0, BRAID_AUDIT_UNSEEN));
 }
 
 static void spin(void *user)
@@ -169,7 +168,7 @@ static int wait_outside_calls(void)
     signal(SIGALRM, write_pipe);
     add_call(spin);
     audit_case();
-    return is_found(0, BRAID_AUDIT_WRITES) && !is_found(0, BRAID_AUDIT_UNSEEN) ? DONE : WRONG;
+    return end_with(is_found(0, BRAID_AUDIT_WRITES) && !is_found(0, BRAID_AUDIT_UNSEEN));
 }
 
 static void wait_for_end(void *user)
@@ -216,7 +215,7 @@ static int audit_beside_pending(int number)
         return WRONG;
     sigwait(&own, &taken); // from now on nodes are audited again
     audit_case();
-    return is_found(0, BRAID_AUDIT_WRITES) ? DONE : WRONG;
+    return end_with(is_found(0, BRAID_AUDIT_WRITES));
 }
 
 static int keep_call(void)
