@@ -459,7 +459,7 @@ void braid_audit_calls_leave(const struct audit_calls_before *before)
 {
     if (!before->is_own)
         return;
-    braid_audit_calls.hands_over = before->handed_over;
+    braid_audit_calls.hands_over = before->handed_over && !braid_audit_calls.rests;
 }
 
 // The handlers' return is the only call that is not handed over.
@@ -574,23 +574,14 @@ static void set_mask(ucontext_t *thread, uint64_t mask)
     memcpy(&thread->uc_sigmask, &mask, sizeof(mask));
 }
 
-// From the handler's end on.
-static void give_own_back(const struct audit *audit, struct audit_calls_before *before,
-                          const struct audit_call *call, ucontext_t *thread)
-{
-    before->handed_over = 0;
-    set_mask(thread, call->mask | (audit->mask & AUDIT_FAULTS));
-}
-
 // The call begins anew.
-static void make_by_itself(struct audit *audit, struct audit_calls_before *before,
-                           const char *reason, const struct audit_call *call, ucontext_t *thread)
+static void make_by_itself(struct audit *audit, const char *reason, const struct audit_call *call,
+                           ucontext_t *thread)
 {
     enum { CALL_BYTES = 2 };
     braid_audit_rest(audit, reason);
     thread->uc_mcontext.gregs[REG_RAX] = (greg_t)call->number;
     thread->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
-    give_own_back(audit, before, call, thread);
 }
 
 // The handler has a mask of its own, so the call would change that. Where the system would refuse
@@ -624,8 +615,8 @@ static void tell_stack(const struct audit *audit, const struct audit_call *call,
         *(stack_t *)call->args[1] = audit->stack_before;
 }
 
-bool braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
-                            unsigned processor, ucontext_t *thread, struct audit_call *out_call)
+bool braid_audit_call_begin(struct audit *audit, unsigned processor, ucontext_t *thread,
+                            struct audit_call *out_call)
 {
     greg_t *registers = thread->uc_mcontext.gregs;
     *out_call = (struct audit_call){
@@ -645,7 +636,7 @@ bool braid_audit_call_begin(struct audit *audit, struct audit_calls_before *befo
     if (changes && (find_mask(audit, out_call) ^ audit->mask) & AUDIT_FAULTS)
         reason = "it blocks signals that audits need, perhaps to make a thread or a process";
     if (reason) {
-        make_by_itself(audit, before, reason, out_call, thread);
+        make_by_itself(audit, reason, out_call, thread);
         return false;
     }
     if (has_address_as_offset(audit, out_call))
@@ -678,22 +669,18 @@ void braid_audit_call_make(struct audit_call *call)
 
 // A call may have failed at a closed page to which its arguments lead by other memory. Another
 // thread may have set a handler meanwhile.
-void braid_audit_call_end(struct audit *audit, struct audit_calls_before *before,
-                          const struct audit_call *call, ucontext_t *thread)
+void braid_audit_call_end(struct audit *audit, const struct audit_call *call, ucontext_t *thread)
 {
-    const bool is_given_up = braid_audit_calls.rests;
     braid_audit_calls.waits = false;
     if (call->result == -EFAULT && !call->opens_all && !audit->is_open) {
-        make_by_itself(audit, before, unseen_call, call, thread);
+        make_by_itself(audit, unseen_call, call, thread);
         return;
     }
     thread->uc_mcontext.gregs[REG_RAX] = (greg_t)call->result;
-    if (!is_given_up && may_handle(audit, call))
+    if (!braid_audit_calls.rests && may_handle(audit, call))
         braid_audit_miss(audit, "a handler may have run while it waited in a system call");
     tell_stack(audit, call, thread);
     close_pages(audit, call);
-    if (is_given_up)
-        give_own_back(audit, before, call, thread);
 }
 
 #endif

@@ -80,10 +80,9 @@ void braid_audit_rest(struct audit *audit, const char *reason);
 
 // From SIGSYS. The audit's owner calls the first and the last. `processor` is one of the system's
 // list. False: there is nothing to make.
-bool braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
-                            unsigned processor, ucontext_t *thread, struct audit_call *out_call);
+bool braid_audit_call_begin(struct audit *audit, unsigned processor, ucontext_t *thread,
+                            struct audit_call *out_call);
 void braid_audit_call_make(struct audit_call *call);
-void braid_audit_call_end(struct audit *audit, struct audit_calls_before *before,
-                          const struct audit_call *call, ucontext_t *thread);
+void braid_audit_call_end(struct audit *audit, const struct audit_call *call, ucontext_t *thread);
 
 #endif

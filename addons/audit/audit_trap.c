@@ -521,6 +521,16 @@ static void end_call(struct audit *audit, const struct audit_calls_before *befor
     leave(audit, KEEPS);
 }
 
+// From the handler's end on a node that it has given up has the mask that the program knows.
+static void leave_calls(const struct audit *audit, const struct audit_calls_before *before,
+                        ucontext_t *thread)
+{
+    braid_audit_calls_leave(before);
+    if (audit && before->is_own && before->handed_over && braid_audit_calls.rests)
+        write_set(&thread->uc_sigmask,
+                  read_set(&thread->uc_sigmask) | (audit->mask & AUDIT_FAULTS));
+}
+
 // The program's handler may leave by a jump. So its thread counts as one outside handlers, and it
 // has no part of the audit.
 static void pass_on(struct audit *audit, enum handled handled, siginfo_t *info, void *context,
@@ -530,7 +540,7 @@ static void pass_on(struct audit *audit, enum handled handled, siginfo_t *info, 
     end_call(audit, before);
     leave_handler();
     hand_on(&shared.behind[handled], numbers[handled], info, context, audit, before);
-    braid_audit_calls_leave(before);
+    leave_calls(audit, before, context);
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -586,18 +596,18 @@ static void on_call(int number, siginfo_t *info, void *context)
         return;
     }
     take(audit, KEEPS, NULL);
-    const bool is_made = braid_audit_call_begin(audit, &before, info->si_arch, context, &call);
+    const bool is_made = braid_audit_call_begin(audit, info->si_arch, context, &call);
     leave(audit, KEEPS);
     if (is_made) {
         leave_handler();
         braid_audit_call_make(&call);
         enter_handler();
         take(audit, KEEPS, NULL);
-        braid_audit_call_end(audit, &before, &call, context);
+        braid_audit_call_end(audit, &call, context);
         leave(audit, KEEPS);
     }
     leave_handler();
-    braid_audit_calls_leave(&before);
+    leave_calls(audit, &before, context);
 }
 
 static void on_other(int number, siginfo_t *info, void *context)

@@ -137,6 +137,33 @@ static int keep_them_blocked(void)
     return judge(look_at_mask_when_given_up, BRAID_AUDIT_UNSEEN);
 }
 
+static void set_handler(int number)
+{
+    num_handled = number;
+    signal(SIGUSR1, SIG_IGN);
+}
+
+static void raise_and_look_at_mask(void *user)
+{
+    sigset_t own;
+    raise(SIGFPE);
+    pthread_sigmask(SIG_SETMASK, NULL, &own);
+    expect(num_handled == SIGFPE && sigismember(&own, SIGSEGV) && sigismember(&own, SIGSYS));
+    write_beside(user);
+}
+
+// The handler makes the call that the audit gives up.
+static int keep_two_blocked(void)
+{
+    sigset_t own;
+    signal(SIGFPE, set_handler);
+    sigemptyset(&own);
+    sigaddset(&own, SIGSEGV);
+    sigaddset(&own, SIGSYS);
+    pthread_sigmask(SIG_SETMASK, &own, NULL);
+    return judge(raise_and_look_at_mask, BRAID_AUDIT_UNSEEN);
+}
+
 static void nodes_may_use_signals_that_audits_need(void **state)
 {
     (void)state;
@@ -145,6 +172,7 @@ static void nodes_may_use_signals_that_audits_need(void **state)
     run_case(fail_to_block);
     run_case(block_them);
     run_case(keep_them_blocked);
+    run_case(keep_two_blocked);
 }
 
 // ---- handlers ----
