@@ -298,6 +298,7 @@ static const struct known {
     { SYS_setitimer, 3 },
     { SYS_getrandom, 2 },
     { SYS_sigaltstack, 2 },
+    { SYS_fcntl, 3 },
     { SYS_sched_getaffinity, 3 },
 };
 

@@ -80,12 +80,15 @@ static void a_write_reads_what_the_node_has_not_written(void **state)
 static void use_file(void *words)
 {
     struct stat about;
+    stack_t stack;
     int file = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     assert_int_equal(read(file, words, PAGE), PAGE);
     assert_int_equal(lseek(file, 0, SEEK_SET), 0);
     assert_int_equal(fstat(file, &about), 0);
     assert_int_equal(stat("/", &about), 0);
     assert_int_equal(read(file, words, PAGE), PAGE);
+    assert_true(fcntl(file, F_GETFL, 0) >= 0);
+    assert_int_equal(sigaltstack(NULL, &stack), 0);
     assert_int_equal(close(file), 0);
     long number = SYS_getpid;
     __asm__ volatile("syscall"

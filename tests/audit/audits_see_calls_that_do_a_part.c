@@ -55,12 +55,24 @@ static void send_messages(void *more)
     close(ends[1]);
 }
 
+static void send_message(void *more)
+{
+    int ends[2];
+    struct iovec parts[] = { { outside, BYTES }, { more, BYTES } };
+    const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+    assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+    assert_int_equal(sendmsg(ends[0], &message, 0), 2 * BYTES);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static const char unseen[] = "node 0 'host call' is not audited: a system call uses memory of its "
                              "buffers in a way that is not known";
 
 static void a_part_in_a_buffer_is_named(void **state)
 {
-    static braid_host_function *const calls[] = { read_parts, copy_parts, send_messages };
+    static braid_host_function *const calls[] = { read_parts, copy_parts, send_messages,
+                                                  send_message };
     (void)state;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         braid_graph_destroy(audited.graph);
