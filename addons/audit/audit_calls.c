@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands the system calls of one thread over to an audit, which makes them. Opens the pages that
-// they use, and judges their accesses.
+// Hands the system calls of one thread over to an audit. It has the node make those without pages,
+// opens pages for the others, and judges their accesses.
 #include "audit/audit_calls.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -28,7 +26,7 @@ struct audit_calls braid_audit_calls __attribute__((aligned(AUDIT_PAGE)));
 static const char unseen_call[] =
     "a system call uses memory of its buffers in a way that is not known";
 
-static const char not_opened[] = "the system refuses to open pages of its buffers";
+static const char handled[] = "a handler may run while it waits in a system call";
 
 struct use {
     unsigned short number;
@@ -58,8 +56,6 @@ static const struct use uses[] = {
     { SYS_wait4, 1, true, FIXED, 4 },
     { SYS_wait4, 3, true, FIXED, 144 },
     { SYS_epoll_wait, 1, true, 2, 12 },
-    { SYS_epoll_pwait, 4, false, FIXED, 8 },
-    { SYS_epoll_pwait, 1, true, 2, 12 },
     { SYS_io_getevents, 4, false, FIXED, 16 },
     { SYS_io_getevents, 3, true, 2, 32 },
 };
@@ -110,10 +106,11 @@ static bool can_read(uintptr_t word)
     return audit_system(SYS_rt_sigprocmask, unknown_way, word, 0, sizeof(uint64_t)) != -EFAULT;
 }
 
+enum { WORD = sizeof(uint64_t) };
+
 // Whether the handler may read these bytes. If it may not, the call itself fails.
 static bool is_readable(uintptr_t begin, uintptr_t bytes)
 {
-    enum { WORD = sizeof(uint64_t) };
     if (begin < WORD || bytes > UINTPTR_MAX - begin)
         return false;
     for (uintptr_t word = begin / WORD * WORD; word < begin + bytes;
@@ -127,6 +124,7 @@ static bool is_readable(uintptr_t begin, uintptr_t bytes)
 struct call_reach {
     bool has_buffer;
     bool has_page; // the audit has it, perhaps with other data
+    bool is_known; // there is no other
 };
 
 static void reach_bytes(const struct audit *audit, uintptr_t begin, uintptr_t bytes,
@@ -247,59 +245,21 @@ static const struct known {
     unsigned short number, num;
     bool waits; // nevertheless
 } known[] = {
-    { SYS_open, 1, true },
-    { SYS_openat, 2, true },
-    { SYS_brk, 0 },
-    { SYS_mmap, 0 },
-    { SYS_mprotect, 0 },
-    { SYS_pkey_mprotect, 0 },
-    { SYS_munmap, 0 },
-    { SYS_mremap, 0 },
-    { SYS_madvise, 0 },
-    { SYS_exit, 0 },
-    { SYS_exit_group, 0 },
-    { SYS_close, 0 },
-    { SYS_set_robust_list, 0 },
-    { SYS_lseek, 0 },
-    { SYS_dup, 0 },
-    { SYS_dup2, 0 },
-    { SYS_fsync, 0 },
-    { SYS_fdatasync, 0 },
-    { SYS_ftruncate, 0 },
-    { SYS_sched_yield, 0 },
-    { SYS_getpid, 0 },
-    { SYS_gettid, 0 },
-    { SYS_getppid, 0 },
-    { SYS_kill, 0 },
-    { SYS_tgkill, 0 },
-    { SYS_alarm, 0 },
-    { SYS_unlink, 1 },
-    { SYS_access, 1 },
-    { SYS_mkdir, 1 },
-    { SYS_rmdir, 1 },
-    { SYS_pipe, 1 },
-    { SYS_pipe2, 1 },
-    { SYS_uname, 1 },
-    { SYS_getcwd, 2 },
-    { SYS_getrusage, 2 },
-    { SYS_stat, 2 },
-    { SYS_lstat, 2 },
-    { SYS_fstat, 2 },
-    { SYS_unlinkat, 2 },
-    { SYS_faccessat, 2 },
-    { SYS_mkdirat, 2 },
-    { SYS_rename, 2 },
-    { SYS_gettimeofday, 2 },
-    { SYS_clock_getres, 2 },
-    { SYS_clock_gettime, 2 },
-    { SYS_rt_sigpending, 2 },
-    { SYS_rt_sigprocmask, 3 },
-    { SYS_newfstatat, 3 },
-    { SYS_setitimer, 3 },
-    { SYS_getrandom, 2 },
-    { SYS_sigaltstack, 2 },
-    { SYS_fcntl, 3 },
-    { SYS_sched_getaffinity, 3 },
+    { SYS_open, 1, true },    { SYS_openat, 2, true },  { SYS_brk, 0 },
+    { SYS_mmap, 0 },          { SYS_mprotect, 0 },      { SYS_munmap, 0 },
+    { SYS_mremap, 0 },        { SYS_madvise, 0 },       { SYS_exit, 0 },
+    { SYS_exit_group, 0 },    { SYS_close, 0 },         { SYS_set_robust_list, 0 },
+    { SYS_lseek, 0 },         { SYS_dup, 0 },           { SYS_dup2, 0 },
+    { SYS_fsync, 0 },         { SYS_sched_yield, 0 },   { SYS_getpid, 0 },
+    { SYS_gettid, 0 },        { SYS_kill, 0 },          { SYS_tgkill, 0 },
+    { SYS_alarm, 0 },         { SYS_unlink, 1 },        { SYS_access, 1 },
+    { SYS_mkdir, 1 },         { SYS_pipe, 1 },          { SYS_pipe2, 1 },
+    { SYS_uname, 1 },         { SYS_getcwd, 2 },        { SYS_getrusage, 2 },
+    { SYS_stat, 2 },          { SYS_lstat, 2 },         { SYS_fstat, 2 },
+    { SYS_unlinkat, 2 },      { SYS_faccessat, 2 },     { SYS_gettimeofday, 2 },
+    { SYS_clock_gettime, 2 }, { SYS_rt_sigpending, 2 }, { SYS_rt_sigprocmask, 3 },
+    { SYS_newfstatat, 3 },    { SYS_setitimer, 3 },     { SYS_getrandom, 2 },
+    { SYS_sigaltstack, 2 },   { SYS_fcntl, 3, true },   { SYS_sched_getaffinity, 3 },
 };
 
 static struct known find_known(const struct audit_call *call)
@@ -319,49 +279,9 @@ static bool is_file(uintptr_t descriptor)
 // Whether the call may wait until a signal comes.
 static bool may_wait(const struct audit_call *call)
 {
-    const int operation = (int)call->args[1] & FUTEX_CMD_MASK;
-    switch (call->number) {
-    case SYS_read:
-    case SYS_write:
-    case SYS_pread64:
-    case SYS_pwrite64:
-    case SYS_readv:
-    case SYS_writev:
-    case SYS_preadv:
-    case SYS_pwritev:
-    case SYS_preadv2:
-    case SYS_pwritev2:
-        return !is_file(call->args[0]);
-    case SYS_futex:
-        return operation != FUTEX_WAKE && operation != FUTEX_WAKE_OP &&
-               operation != FUTEX_WAKE_BITSET && operation != FUTEX_CMP_REQUEUE &&
-               operation != FUTEX_UNLOCK_PI;
-    case SYS_fcntl:
-        return (int)call->args[1] == F_SETLKW || (int)call->args[1] == F_OFD_SETLKW;
-    default:
-        return find_known(call).waits;
-    }
-}
-
-// While the call waits, it may block other signals than the node.
-static bool has_mask(const struct audit_call *call)
-{
-    switch (call->number) {
-    case SYS_rt_sigsuspend:
-    case SYS_ppoll:
-    case SYS_pselect6:
-    case SYS_io_pgetevents:
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool may_handle(struct audit *audit, const struct audit_call *call)
-{
-    return call->waits && braid_audit_may_handle(audit, has_mask(call) ? 0 : call->mask);
+    const bool is_one = call->number == SYS_read || call->number == SYS_write ||
+                        call->number == SYS_pread64 || call->number == SYS_pwrite64;
+    return is_one ? !is_file(call->args[0]) : find_known(call).waits;
 }
 
 // An argument may be the address of bytes, and another one their number. A small number is an
@@ -380,34 +300,39 @@ static void reach_args(const struct audit *audit, const struct audit_call *call,
             reach_bytes(audit, call->args[i], bytes, reach);
 }
 
-// Opens pages for the call, and judges accesses of which all is known before. Tells why the node is
-// given up instead; NULL: it is not.
-static const char *open_unknown(struct audit *audit, struct audit_call *call)
+// A call that the table has uses no other memory, and its accesses are judged.
+static struct call_reach find_reach(struct audit *audit, const struct audit_call *call)
 {
     struct call_reach reach = { 0 };
-    if (!reach_lists(audit, call, &reach))
-        reach_args(audit, call, &reach);
-    if (reach.has_buffer)
-        return unseen_call;
-    call->opens_all = reach.has_page && !audit->is_open;
-    return call->opens_all && !braid_audit_open_all(audit) ? not_opened : NULL;
-}
-
-static const char *open_pages(struct audit *audit, struct audit_call *call)
-{
-    bool is_known = false, done = true;
     for (int i = 0; i < NUM_USES; i++) {
         if (uses[i].number != call->number)
             continue;
         struct audit_extent bytes = find_bytes(&uses[i], call);
-        is_known = true;
+        reach_bytes(audit, bytes.begin, bytes.end - bytes.begin, &reach);
+        reach.is_known = true;
+    }
+    if (!reach.is_known && !reach_lists(audit, call, &reach))
+        reach_args(audit, call, &reach);
+    reach.has_buffer = reach.has_buffer && !reach.is_known;
+    return reach;
+}
+
+// Opens pages, and judges accesses of which all is known before. False: the system refuses.
+static bool open_pages(struct audit *audit, struct audit_call *call, const struct call_reach *reach)
+{
+    bool done = true;
+    for (int i = 0; i < NUM_USES; i++) {
+        if (uses[i].number != call->number)
+            continue;
+        struct audit_extent bytes = find_bytes(&uses[i], call);
         if (uses[i].length < 0)
             braid_audit_judge_bytes(audit, bytes.begin, bytes.end, uses[i].writes);
         done = (audit->is_open ||
                 allow(audit, bytes, uses[i].writes ? PROT_READ | PROT_WRITE : PROT_READ)) &&
                done;
     }
-    return !done ? not_opened : is_known ? NULL : open_unknown(audit, call);
+    call->opens_all = reach->has_page && !reach->is_known && !audit->is_open;
+    return call->opens_all ? braid_audit_open_all(audit) : done;
 }
 
 // Judges the rest, and closes the pages.
@@ -463,18 +388,35 @@ void braid_audit_calls_leave(const struct audit_calls_before *before)
     braid_audit_calls.hands_over = before->handed_over && !braid_audit_calls.rests;
 }
 
-// The handlers' return is the only call that is not handed over.
+// Only these two calls are not handed over. The first is the return of the audit's handlers, as
+// unwinders know it. The other is made in place of the node's, on its stack, and returns to it.
+// Behind a bad address another call tells the audit, unless it has given the node up meanwhile.
+#define LABEL(name) ".globl " name "\n.hidden " name "\n" name ":\n"
+__asm__(".pushsection .text\n" LABEL("braid_audit_return") " movq $15, %rax\n syscall\n" //
+        LABEL("braid_audit_make") " syscall\n"                                           //
+        LABEL("braid_audit_made") " leaq 14(%rax), %rcx\n jrcxz 1f\n"
+                                  "0: popq %rcx\n leaq 136(%rsp), %rsp\n jmpq *%rcx\n"
+                                  "1: movl $39, %eax\n syscall\n" //
+        LABEL("braid_audit_failed") " movq $-14, %rax\n jmp 0b\n.popsection\n");
+__attribute__((visibility("hidden"))) void braid_audit_make(void), braid_audit_made(void),
+    braid_audit_failed(void);
+
+// Below the node's stack, and below bytes there that it may use.
+struct made_call {
+    uintptr_t behind, number;
+};
+enum { RED_BYTES = 128, CALL_BYTES = 2 };
+
 static bool ask_system(void)
 {
-    enum { RETURN_BYTES = 16 };
-    return !prctl(HAND_OVER, 1, braid_audit_calls.returns, RETURN_BYTES,
+    const uintptr_t begin = (uintptr_t)braid_audit_return;
+    return !prctl(HAND_OVER, 1, begin, (uintptr_t)braid_audit_made + 1 - begin,
                   &braid_audit_calls.hands_over);
 }
 
-bool braid_audit_calls_start(uintptr_t returns)
+bool braid_audit_calls_start(void)
 {
     braid_audit_calls.hands_over = 0;
-    braid_audit_calls.returns = returns;
     braid_audit_calls.rests = false;
     if (!ask_system())
         return false;
@@ -531,6 +473,12 @@ static uint64_t find_mask(const struct audit *audit, const struct audit_call *ca
     return (int)call->args[0] == SIG_UNBLOCK ? mask & ~given : mask | given;
 }
 
+// A handler that runs meanwhile may have a mask by which the process ends at a closed page.
+static const char *find_handled(struct audit *audit, uintptr_t mask)
+{
+    return mask && braid_audit_may_handle(audit, 0) ? handled : NULL;
+}
+
 // The node makes such a call by itself, and the audit sees no more of it. NULL: another call. Calls
 // for other processors have numbers of their own. A child has no part of the audit, and another
 // program gets the mask that its beginner has.
@@ -547,10 +495,16 @@ static const char *find_reason(struct audit *audit, const struct audit_call *cal
         return "it changes where its own data is, or asks for it";
     case SYS_rt_sigaction:
         return "it sets, or asks for, a handler of a signal";
-    case SYS_sigaltstack:
-        return call->args[0] ? "it changes the stack of its handlers" : NULL;
-    case SYS_rt_sigreturn:
-        return "its handlers have a way back of their own";
+    case SYS_rt_sigsuspend:
+        return find_handled(audit, call->args[0]);
+    case SYS_ppoll:
+        return find_handled(audit, call->args[3]);
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+        return find_handled(audit, call->args[4]);
+    case SYS_pselect6:
+    case SYS_io_pgetevents:
+        return find_handled(audit, call->args[5]);
     case SYS_clone:
     case SYS_clone3:
     case SYS_fork:
@@ -575,12 +529,35 @@ static void set_mask(ucontext_t *thread, uint64_t mask)
     memcpy(&thread->uc_sigmask, &mask, sizeof(mask));
 }
 
+// The system changes no stack of handlers for a thread that is on it.
+static long set_stack(const ucontext_t *thread, const stack_t *next, const stack_t *before)
+{
+    uintptr_t at = (uintptr_t)thread->uc_mcontext.gregs[REG_RSP];
+    long result;
+    __asm__ volatile("xchgq %%rsp, %1\n syscall\n xchgq %%rsp, %1"
+                     : "=a"(result), "+b"(at)
+                     : "0"((long)SYS_sigaltstack), "D"(next), "S"(before)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+// The handler runs on a stack of the audit's, which the program does not know.
+static void change_stack(struct audit *audit, struct audit_call *call, const ucontext_t *thread)
+{
+    const stack_t own = { .ss_sp = audit->stack, .ss_size = sizeof(audit->stack) };
+    set_stack(thread, &audit->stack_before, NULL);
+    call->result =
+        set_stack(thread, (const stack_t *)call->args[0], (const stack_t *)call->args[1]);
+    set_stack(thread, &own, &audit->stack_before);
+}
+
 // The call begins anew.
 static void make_by_itself(struct audit *audit, const char *reason, const struct audit_call *call,
                            ucontext_t *thread)
 {
-    enum { CALL_BYTES = 2 };
     braid_audit_rest(audit, reason);
+    set_stack(thread, &audit->stack_before, NULL);
+    thread->uc_stack = audit->stack_before; // the system may put it back
     thread->uc_mcontext.gregs[REG_RAX] = (greg_t)call->number;
     thread->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
 }
@@ -606,20 +583,62 @@ static void change_mask(struct audit *audit, struct audit_call *call, ucontext_t
         *(uint64_t *)old = mask;
 }
 
-// The handler runs on a stack of the audit's, which the program does not know.
-static void tell_stack(const struct audit *audit, const struct audit_call *call,
-                       const ucontext_t *thread)
+// The node makes the call, which uses no page of the audit's. So signals come as without an audit,
+// and a handler may leave it. False: the stack is closed, or has no room.
+static bool make_there(const struct audit *audit, const struct audit_call *call,
+                       const struct call_reach *reach, ucontext_t *thread)
 {
-    const uintptr_t at = (uintptr_t)thread->uc_mcontext.gregs[REG_RSP] - (uintptr_t)audit->stack;
-    if (call->number == SYS_sigaltstack && !call->result && call->args[1] &&
-        at >= sizeof(audit->stack))
-        *(stack_t *)call->args[1] = audit->stack_before;
+    greg_t *registers = thread->uc_mcontext.gregs;
+    struct made_call *made =
+        (struct made_call *)((uintptr_t)registers[REG_RSP] - RED_BYTES - sizeof(*made));
+    if (call->number == SYS_rt_sigreturn) {
+        registers[REG_RIP] = (greg_t)braid_audit_make;
+        return true;
+    }
+    if (reach->has_page || changes_mask(call) || call->number == SYS_sigaltstack ||
+        braid_audit_pages_reach(&audit->pages, (uintptr_t)made, (uintptr_t)(made + 1)) ||
+        audit_system(SYS_rt_sigprocmask, SIG_BLOCK, 0, (uintptr_t)made, WORD))
+        return false;
+    *made = (struct made_call){ (uintptr_t)registers[REG_RIP], call->number };
+    registers[REG_RSP] = (greg_t)made;
+    registers[REG_RIP] = (greg_t)braid_audit_make;
+    return true;
+}
+
+// Behind such a call that has failed, as the node had it.
+static bool find_made(ucontext_t *thread)
+{
+    greg_t *registers = thread->uc_mcontext.gregs;
+    const struct made_call *made = (const struct made_call *)registers[REG_RSP];
+    if (registers[REG_RIP] != (greg_t)braid_audit_failed)
+        return false;
+    registers[REG_RAX] = (greg_t)made->number;
+    registers[REG_RIP] = (greg_t)made->behind;
+    registers[REG_RSP] = (greg_t)(made + 1) + RED_BYTES;
+    return true;
+}
+
+// Opens pages for the call. Tells why the node is given up instead; NULL: it is not.
+static const char *ready(struct audit *audit, struct audit_call *call,
+                         const struct call_reach *reach)
+{
+    if (reach->has_buffer)
+        return unseen_call;
+    if (call->waits && braid_audit_may_handle(audit, call->mask))
+        return handled;
+    if (!open_pages(audit, call, reach))
+        return "the system refuses to open pages of its buffers";
+    return changes_mask(call) && (find_mask(audit, call) ^ audit->mask) & AUDIT_FAULTS
+               ? "it blocks signals that audits need, perhaps to make a thread or a process"
+               : NULL;
 }
 
 bool braid_audit_call_begin(struct audit *audit, unsigned processor, ucontext_t *thread,
                             struct audit_call *out_call)
 {
     greg_t *registers = thread->uc_mcontext.gregs;
+    const bool has_failed = find_made(thread);
+    struct call_reach reach = { 0 };
     *out_call = (struct audit_call){
         .number = (uintptr_t)registers[REG_RAX],
         .args = { (uintptr_t)registers[REG_RDI], (uintptr_t)registers[REG_RSI],
@@ -628,34 +647,37 @@ bool braid_audit_call_begin(struct audit *audit, unsigned processor, ucontext_t 
     };
     memcpy(&out_call->mask, &thread->uc_sigmask, sizeof(out_call->mask));
     out_call->waits = may_wait(out_call);
-    const char *reason = find_reason(audit, out_call, processor);
-    if (!reason && may_handle(audit, out_call))
-        reason = "a handler may run while it waits in a system call";
-    if (!reason)
-        reason = open_pages(audit, out_call);
-    const bool changes = !reason && changes_mask(out_call);
-    if (changes && (find_mask(audit, out_call) ^ audit->mask) & AUDIT_FAULTS)
-        reason = "it blocks signals that audits need, perhaps to make a thread or a process";
+    const char *reason = has_failed ? unseen_call : find_reason(audit, out_call, processor);
+    if (!reason) {
+        reach = find_reach(audit, out_call);
+        if (has_address_as_offset(audit, out_call))
+            braid_audit_miss(audit, "it uses memory of its buffers as a file");
+        if (make_there(audit, out_call, &reach, thread))
+            return false;
+        reason = ready(audit, out_call, &reach);
+    }
     if (reason) {
         make_by_itself(audit, reason, out_call, thread);
         return false;
     }
-    if (has_address_as_offset(audit, out_call))
-        braid_audit_miss(audit, "it uses memory of its buffers as a file");
     braid_audit_calls.waits = out_call->waits;
-    if (!changes)
+    if (out_call->number == SYS_sigaltstack)
+        change_stack(audit, out_call, thread);
+    else if (changes_mask(out_call))
+        change_mask(audit, out_call, thread);
+    else
         return true;
-    change_mask(audit, out_call, thread);
     registers[REG_RAX] = (greg_t)out_call->result;
     close_pages(audit, out_call);
     return false;
 }
 
-// No signal comes to a call that does not wait. Behind the handler the node gets it.
+// No signal comes to a call that does not wait, except for that of a filter of calls. Behind the
+// handler the node gets them.
 void braid_audit_call_make(struct audit_call *call)
 {
     const uintptr_t *args = call->args;
-    const uint64_t mask = call->waits ? call->mask : ~(uint64_t)0;
+    const uint64_t mask = call->waits ? call->mask : ~AUDIT_BIT(SIGSYS);
     uint64_t own = 0;
     register uintptr_t fourth __asm__("r10"), fifth __asm__("r8"), sixth __asm__("r9");
     audit_system(SYS_rt_sigprocmask, SIG_SETMASK, (uintptr_t)&mask, (uintptr_t)&own, sizeof(mask));
@@ -678,9 +700,8 @@ void braid_audit_call_end(struct audit *audit, const struct audit_call *call, uc
         return;
     }
     thread->uc_mcontext.gregs[REG_RAX] = (greg_t)call->result;
-    if (!braid_audit_calls.rests && may_handle(audit, call))
+    if (!braid_audit_calls.rests && call->waits && braid_audit_may_handle(audit, call->mask))
         braid_audit_miss(audit, "a handler may have run while it waited in a system call");
-    tell_stack(audit, call, thread);
     close_pages(audit, call);
 }
 

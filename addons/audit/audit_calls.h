@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // System calls of the thread that runs an audit's nodes. The system hands each one over as a signal
-// (SIGSYS) before it is made. The audit judges the memory that it uses, opens pages for it, and
-// makes it inside the handler. Some calls change how signals or calls come to the audit, or may
-// wait while a handler of the program runs. At such a call the audit gives its node up.
+// (SIGSYS) before it is made. The node then makes it, if it uses no page of the audit's. Otherwise
+// the audit judges the memory that it uses, opens pages for it, and makes it inside the handler.
+// Some calls change how signals or calls come to the audit, or may wait with open pages while a
+// handler of the program runs. At such a call the audit gives its node up.
 #ifndef BRAID_AUDIT_AUDIT_CALLS_H
 #define BRAID_AUDIT_AUDIT_CALLS_H
 
@@ -44,7 +45,6 @@ struct audit_calls {
         struct {
             volatile unsigned char hands_over; // the system reads it before each call of the thread
             _Atomic uintptr_t thread;          // that hands over calls; 0: none
-            uintptr_t returns;                 // where handlers return
             bool rests;                        // until the next node
             bool waits;                        // inside such a call
         };
@@ -63,9 +63,10 @@ struct audit_calls_before {
 void braid_audit_calls_enter(struct audit_calls_before *out_before);
 void braid_audit_calls_leave(const struct audit_calls_before *before);
 
+// Where handlers of audits return to the system.
+__attribute__((visibility("hidden"))) void braid_audit_return(void);
 // Begins for the calling thread. False: the system, or a handler of the program, does not allow it.
-// `returns` is where the C library's handlers return to the system.
-bool braid_audit_calls_start(uintptr_t returns);
+bool braid_audit_calls_start(void);
 void braid_audit_calls_stop(void);
 // Before a node, behind one that may have changed who gets calls. False: the system refuses.
 bool braid_audit_calls_resume(void);
@@ -79,7 +80,7 @@ bool braid_audit_calls_are_left(void);
 void braid_audit_rest(struct audit *audit, const char *reason);
 
 // From SIGSYS. The audit's owner calls the first and the last. `processor` is one of the system's
-// list. False: there is nothing to make.
+// list. False: the handler makes nothing.
 bool braid_audit_call_begin(struct audit *audit, unsigned processor, ucontext_t *thread,
                             struct audit_call *out_call);
 void braid_audit_call_make(struct audit_call *call);

@@ -201,7 +201,8 @@ static void read_action(int number, unsigned long *action)
 static bool is_replaced(int number, struct behind *behind)
 {
     read_action(number, behind->of_now);
-    return behind->of_now[0] != behind->of_audit[0];
+    return behind->of_now[0] != behind->of_audit[0] ||
+           behind->of_now[RETURNS] != behind->of_audit[RETURNS];
 }
 
 // Whether the system calls another one than this first.
@@ -248,7 +249,12 @@ static void put_before(int number, signal_handler *handler, struct behind *behin
         behind->is_later = is_later;
         sigaction(number, &action, NULL);
     }
-    read_action(number, behind->of_audit);
+    unsigned long *own = behind->of_audit;
+    read_action(number, own);
+    if (is_before(handler, behind) || AUDIT_LEAVES_CALLS)
+        return;
+    own[RETURNS] = (uintptr_t)braid_audit_return;
+    audit_system(SYS_rt_sigaction, (unsigned long)number, (uintptr_t)own, 0, sizeof(uint64_t));
 }
 
 // ---- the handlers ----
@@ -814,9 +820,8 @@ braid_status braid_audit_start(struct audit *audit)
     leave(audit, KEEPS);
     // A sanitizer's handler before the audit's would make calls of its own.
     audit->sees_calls =
-        is_closed &&
-        (AUDIT_LEAVES_CALLS || (!is_before(on_call, &shared.behind[CALL]) &&
-                                braid_audit_calls_start(shared.behind[CALL].of_audit[RETURNS])));
+        is_closed && (AUDIT_LEAVES_CALLS ||
+                      (!is_before(on_call, &shared.behind[CALL]) && braid_audit_calls_start()));
     if (is_closed)
         return BRAID_OK;
     braid_audit_stop(audit);
@@ -912,6 +917,7 @@ static void note_unseen(struct audit *audit)
 void braid_audit_end_node(struct audit *audit)
 {
     const uint64_t mask = keep_signals_away();
+    set_stack(audit);
     audit->mask = mask | (braid_audit_calls.rests ? 0 : audit->mask & AUDIT_FAULTS);
     const bool is_left = braid_audit_calls_are_left() && atomic_load(audit->is_parent);
     braid_audit_calls_hand_over(false);

@@ -194,10 +194,28 @@ static int keep_stack(void)
     return behind.ss_sp == stack ? result : WRONG;
 }
 
+static void raise_own(void *user)
+{
+    raise(SIGUSR1);
+    expect(num_handled == 1);
+    write_beside(user);
+}
+
+static stack_t first_stack; // perhaps a sanitizer's
+
+static bool is_first(const stack_t *found)
+{
+    return found->ss_sp == first_stack.ss_sp && found->ss_flags == first_stack.ss_flags;
+}
+
 static void set_stack(void *user)
 {
     const stack_t own = { .ss_sp = stack, .ss_size = sizeof(stack) };
-    expect(!sigaltstack(&own, NULL));
+    stack_t before, now;
+    expect(sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = 8 }, NULL) == -1 && errno == ENOMEM);
+    expect(!sigaltstack(&own, &before) && is_first(&before));
+    expect(!sigaltstack(&before, &now) && now.ss_sp == stack);
+    expect(!sigaltstack(&own, &before) && is_first(&before));
     write_beside(user);
 }
 
@@ -207,21 +225,43 @@ static int change_stack(void)
     stack_t behind;
     braid_resource own;
     check_ok(braid_graph_add_buffer(audited.graph, "stack", stack, sizeof(stack), &own));
-    const int result = judge(set_stack, BRAID_AUDIT_UNSEEN);
+    sigaltstack(NULL, &first_stack);
+    const int result = judge(set_stack, BRAID_AUDIT_WRITES);
     sigaltstack(NULL, &behind);
     return behind.ss_sp == stack ? result : WRONG;
+}
+
+static void change_stack_when_given_up(void *user)
+{
+    stack_t before;
+    signal(SIGUSR2, SIG_IGN);
+    expect(!sigaltstack(&(stack_t){ .ss_flags = SS_DISABLE }, &before) && before.ss_sp == stack);
+    expect(!sigaltstack(&before, NULL));
+    raise_own(user);
+}
+
+static void find_own_stack(int number)
+{
+    const char *at = (const char *)&number;
+    num_handled += at >= stack && at < stack + sizeof(stack);
+}
+
+// Its handlers have the program's stack again. Sanitizers may keep the argument elsewhere.
+static int give_stack_back(void)
+{
+    const stack_t own = { .ss_sp = stack, .ss_size = sizeof(stack) };
+    struct sigaction action = { .sa_handler = find_own_stack, .sa_flags = SA_ONSTACK };
+#if defined(BRAID_INSTRUMENTED)
+    action.sa_handler = count_signal;
+#endif
+    sigaction(SIGUSR1, &action, NULL);
+    sigaltstack(&own, NULL);
+    return judge(change_stack_when_given_up, BRAID_AUDIT_UNSEEN);
 }
 
 void braid_test_return(void);
 __asm__(".pushsection .text\n.globl braid_test_return\n.hidden braid_test_return\n"
         "braid_test_return:\n movl $15, %eax\n syscall\n.popsection\n");
-
-static void raise_own(void *user)
-{
-    raise(SIGUSR1);
-    expect(num_handled == 1);
-    write_beside(user);
-}
 
 // As programs without the C library do.
 static int return_otherwise(void)
@@ -234,7 +274,7 @@ static int return_otherwise(void)
         uint64_t mask;
     } action = { count_signal, HAS_RETURN, braid_test_return, 0 };
     expect(!syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, sizeof(uint64_t)));
-    return judge(raise_own, BRAID_AUDIT_UNSEEN);
+    return judge(raise_own, BRAID_AUDIT_WRITES);
 }
 
 static void count_to_signal(void *user)
@@ -281,7 +321,7 @@ static int wait_in_handler(void)
     struct sigaction action = { .sa_handler = read_pipe };
     signal(SIGALRM, count_signal);
     sigaction(SIGUSR1, &action, NULL);
-    return judge(raise_reader, BRAID_AUDIT_UNSEEN);
+    return judge(raise_reader, BRAID_AUDIT_WRITES);
 }
 
 static void handlers_are_the_programs(void **state)
@@ -289,6 +329,7 @@ static void handlers_are_the_programs(void **state)
     (void)state;
     run_case(keep_stack);
     run_case(change_stack);
+    run_case(give_stack_back);
     run_case(return_otherwise);
     run_case(handle_on_closed_stack);
     run_case(wait_in_handler);
@@ -323,7 +364,7 @@ static int go_on_behind_handler(void)
     pthread_t thread;
     signal(SIGILL, write_pipe);
     pthread_create(&thread, NULL, send_fault, NULL);
-    const int result = judge(read_on, BRAID_AUDIT_UNSEEN);
+    const int result = judge(read_on, BRAID_AUDIT_WRITES);
     pthread_join(thread, NULL);
     return result;
 }
@@ -364,7 +405,7 @@ static int lock_beside_handler(void)
     signal(SIGALRM, count_signal);
     expect(temporary != NULL);
     file = fileno(temporary);
-    return judge(lock_file, BRAID_AUDIT_UNSEEN);
+    return judge(lock_file, BRAID_AUDIT_WRITES);
 }
 
 static void nodes_may_wait_beside_handlers(void **state)

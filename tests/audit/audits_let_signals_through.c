@@ -123,7 +123,8 @@ static int wait_in_call(void)
     add_call(read_from_handler);
     add_call(write_beside);
     audit_case();
-    return end_with(came && is_found(0, BRAID_AUDIT_UNSEEN) && is_found(1, BRAID_AUDIT_WRITES));
+    return end_with(came && is_found(0, BRAID_AUDIT_WRITES) && !is_found(0, BRAID_AUDIT_UNSEEN) &&
+                    is_found(1, BRAID_AUDIT_WRITES));
 }
 
 static void *handle_and_send(void *user)
