@@ -585,8 +585,8 @@ static void change_mask(struct audit *audit, struct audit_call *call, ucontext_t
 
 // The node makes the call, which uses no page of the audit's. So signals come as without an audit,
 // and a handler may leave it. False: the stack is closed, or has no room.
-static bool make_there(const struct audit *audit, const struct audit_call *call,
-                       const struct call_reach *reach, ucontext_t *thread)
+static bool make_there(const struct audit_call *call, const struct call_reach *reach,
+                       ucontext_t *thread)
 {
     greg_t *registers = thread->uc_mcontext.gregs;
     struct made_call *made =
@@ -596,8 +596,8 @@ static bool make_there(const struct audit *audit, const struct audit_call *call,
         return true;
     }
     if (reach->has_page || changes_mask(call) || call->number == SYS_sigaltstack ||
-        braid_audit_pages_reach(&audit->pages, (uintptr_t)made, (uintptr_t)(made + 1)) ||
-        audit_system(SYS_rt_sigprocmask, SIG_BLOCK, 0, (uintptr_t)made, WORD))
+        audit_system(SYS_rt_sigprocmask, SIG_BLOCK, 0, (uintptr_t)&made->behind, WORD) ||
+        audit_system(SYS_rt_sigprocmask, SIG_BLOCK, 0, (uintptr_t)&made->number, WORD))
         return false;
     *made = (struct made_call){ (uintptr_t)registers[REG_RIP], call->number };
     registers[REG_RSP] = (greg_t)made;
@@ -652,7 +652,7 @@ bool braid_audit_call_begin(struct audit *audit, unsigned processor, ucontext_t 
         reach = find_reach(audit, out_call);
         if (has_address_as_offset(audit, out_call))
             braid_audit_miss(audit, "it uses memory of its buffers as a file");
-        if (make_there(audit, out_call, &reach, thread))
+        if (make_there(out_call, &reach, thread))
             return false;
         reason = ready(audit, out_call, &reach);
     }

@@ -917,7 +917,6 @@ static void note_unseen(struct audit *audit)
 void braid_audit_end_node(struct audit *audit)
 {
     const uint64_t mask = keep_signals_away();
-    set_stack(audit);
     audit->mask = mask | (braid_audit_calls.rests ? 0 : audit->mask & AUDIT_FAULTS);
     const bool is_left = braid_audit_calls_are_left() && atomic_load(audit->is_parent);
     braid_audit_calls_hand_over(false);

@@ -281,6 +281,60 @@ static void the_program_may_answer_calls(void **state)
     run_case(answer_call_of_audit);
 }
 
+// ---- nodes behind those that were given up ----
+
+static void set_handler(void *user)
+{
+    signal(SIGUSR1, SIG_IGN);
+    write_beside(user);
+}
+
+static void call_and_write(void *user)
+{
+    expect(getpid() > 0);
+    write_beside(user);
+}
+
+// The audit's own functions have their stack there, in pages that close behind the node.
+static int give_up_on_closed_stack(void)
+{
+    char local;
+    braid_resource own;
+    const uintptr_t end = (uintptr_t)&local, begin = end / PAGE * PAGE - PAGE;
+    check_ok(braid_graph_add_buffer(audited.graph, "local", (void *)begin, end - begin, &own));
+    check_ok(braid_graph_add_host_call(
+        audited.graph,
+        &(braid_host_call){ BRAID_ACCESSES({ own, BRAID_READ }), .call = set_handler }, NULL));
+    add_call(call_and_write);
+    audit_case();
+    return end_with(is_found(0, BRAID_AUDIT_UNSEEN) && is_found(1, BRAID_AUDIT_WRITES));
+}
+
+static void put_handlers_back(void *user)
+{
+    static const int needed[] = { SIGSEGV, SIGTRAP, SIGSYS };
+    struct sigaction own;
+    for (int i = 0; i < 3; i++)
+        expect(!sigaction(needed[i], NULL, &own) && !sigaction(needed[i], &own, NULL));
+    write_beside(user);
+}
+
+// The C library then has the audit's handlers return by its own way.
+static int put_them_back(void)
+{
+    add_call(put_handlers_back);
+    add_call(call_and_write);
+    audit_case();
+    return end_with(is_found(0, BRAID_AUDIT_UNSEEN) && is_found(1, BRAID_AUDIT_WRITES));
+}
+
+static void the_next_node_is_audited(void **state)
+{
+    (void)state;
+    run_case(give_up_on_closed_stack);
+    run_case(put_them_back);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_node_may_wait_with_a_mask),
         cmocka_unit_test(a_call_may_fail_at_an_address),
         cmocka_unit_test(the_program_may_answer_calls),
+        cmocka_unit_test(the_next_node_is_audited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
