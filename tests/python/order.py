@@ -202,6 +202,25 @@ def test_an_audit_finds_what_nodes_do_not_say(device, store):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="audits need x86-64")
+def test_an_audit_sees_nodes_that_wait_for_threads(device):
+    """The interpreter's handler of a signal may run meanwhile."""
+    x, begins, goes_on = np.zeros(1 << 20), threading.Event(), threading.Event()
+
+    def wait():
+        begins.set()
+        goes_on.wait(PATIENCE_S)
+        x[0] = 1
+
+    thread = threading.Thread(target=lambda: begins.wait(PATIENCE_S) and goes_on.set())
+    thread.start()
+    graph = braid.Graph()
+    node = graph.host(wait, reads=x)
+    found = [each.kind for each in braid.audit(device, graph) if each.node == node]
+    thread.join()
+    assert "writes" in found and "unseen" not in found
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="audits need x86-64")
 def test_an_audit_tells_of_spare_waits(device):
     x, y = np.zeros(1024), np.zeros(1024)
     graph = braid.Graph()
