@@ -19,6 +19,7 @@ enum {
     TIMED_FRAMES = NUM_BLOCKS * (BLOCK_FRAMES - COLD_FRAMES),
     MOST_WAYS = 7,
     REASON_BYTES = 768,
+    PER_THREAD = 2, // the handle of each thread's own stream, in CUDA and HIP
 };
 
 enum way_kind { WAY_GUESSED, WAY_TIMED, WAY_PLANNED, WAY_BEFORE };
@@ -43,6 +44,7 @@ struct times {
 struct braid_runner {
     braid_device *device;
     braid_graph *graph;
+    uint64_t digest; // of the graph that all ways play
     braid_runner_options options;
     struct way ways[MOST_WAYS];
     uint32_t num_ways;
@@ -84,6 +86,11 @@ static void note_failure(struct way *way, braid_status status)
         snprintf(way->why, sizeof(way->why), "%s", braid_error_get_message());
 }
 
+static uint64_t digest_of(const braid_graph *graph)
+{
+    return braid_graph_get_digest(graph) + graph->outputs.num;
+}
+
 static braid_status make_exec(braid_runner *runner, struct way *way)
 {
     const braid_exec_options options = {
@@ -93,11 +100,16 @@ static braid_status make_exec(braid_runner *runner, struct way *way)
     return braid_exec_create(runner->device, runner->graph, &options, &way->exec);
 }
 
+// A graph that has grown would be another one to play.
 static void make_way(braid_runner *runner, struct way *way)
 {
     struct error_attempt attempt;
     if (way->kind == WAY_BEFORE)
         return;
+    if (digest_of(runner->graph) != runner->digest) {
+        snprintf(way->why, sizeof(way->why), "the graph was changed");
+        return;
+    }
     braid_error_begin_attempt(&attempt);
     note_failure(way, make_exec(runner, way));
     braid_error_end_attempt(&attempt, BRAID_OK);
@@ -166,6 +178,12 @@ static void judge(braid_runner *runner)
     }
 }
 
+// Before a way is dropped, with the traps of its frames.
+static braid_status tell_traps(const struct way *way)
+{
+    return way->exec ? braid_exec_wait(way->exec) : BRAID_OK;
+}
+
 // The frames of both ways have ended.
 static braid_status end_turn(braid_runner *runner)
 {
@@ -220,7 +238,10 @@ static braid_status turn(braid_runner *runner)
     braid_status status = has_failed ? BRAID_OK : braid_event_query(runner->last);
     if (status)
         return status == BRAID_NOT_READY ? BRAID_OK : status;
-    if (!has_failed)
+    status = tell_traps(&runner->ways[runner->way]);
+    if (!status && !has_failed)
+        status = tell_traps(&runner->ways[runner->best]);
+    if (!status && !has_failed)
         status = end_turn(runner);
     if (status)
         return status;
@@ -253,18 +274,42 @@ static const void *handle_of(const braid_runner *runner, braid_stream *stream)
 // still cost the program's own way time.
 static braid_status follow_last(braid_runner *runner, const struct way *way, braid_stream *stream)
 {
-    const bool is_same = handle_of(runner, stream) == runner->last_handle;
+    const void *handle = handle_of(runner, stream);
+    const bool is_same = handle == runner->last_handle && handle != (const void *)PER_THREAD;
     if (!runner->has_last || (runner->num_chosen && (way->exec || is_same)))
         return BRAID_OK;
     return braid_stream_follow(stream, runner->last);
 }
 
-// The program's own work is not tried again if it fails.
+struct call_before {
+    const braid_runner_options *options;
+    braid_device *device;
+    braid_stream *stream;
+};
+
+static braid_status call_before(void *user)
+{
+    const struct call_before *call = user;
+    struct host_allocator *allocator = host_allocator_suspend();
+    braid_status status = call->options->as_before(call->device, call->stream, call->options->user);
+    host_allocator_resume(allocator);
+    return status;
+}
+
+// With the device current, as for a queue call.
+static braid_status play_before(const braid_runner *runner, braid_stream *stream)
+{
+    struct backend *backend = runner->device->backend;
+    struct call_before call = { &runner->options, runner->device, stream };
+    return backend->ops->call_program ? backend->ops->call_program(backend, call_before, &call)
+                                      : call_before(&call);
+}
+
+// A way that fails is not tried again. The best one stays.
 static braid_status play(braid_runner *runner, struct way *way, braid_stream *stream)
 {
-    if (way->kind != WAY_BEFORE)
-        return braid_exec_launch(way->exec, stream);
-    braid_status status = runner->options.as_before(runner->device, stream, runner->options.user);
+    braid_status status = way->kind == WAY_BEFORE ? play_before(runner, stream)
+                                                  : braid_exec_launch(way->exec, stream);
     if (status && !runner->is_chosen && way != &runner->ways[runner->best])
         snprintf(way->why, sizeof(way->why), "it failed: %s", braid_status_get_name(status));
     return status;
@@ -287,6 +332,31 @@ static braid_status play_timed(braid_runner *runner, struct way *way, struct tim
     return status;
 }
 
+// If the end of a frame cannot be recorded, nothing could wait for it later.
+static braid_status record_last(braid_runner *runner, braid_stream *stream)
+{
+    struct error_attempt attempt;
+    runner->last_handle = handle_of(runner, stream);
+    braid_status status = braid_event_record(runner->last, stream);
+    runner->has_last = runner->has_last || !status;
+    if (!status)
+        return BRAID_OK;
+    braid_error_begin_attempt(&attempt);
+    braid_error_end_noted(&attempt, braid_stream_wait(stream));
+    return status;
+}
+
+// A frame that failed may have queued a part. Of two failures the first is told.
+static braid_status end_frame(braid_runner *runner, braid_stream *stream, braid_status failure)
+{
+    struct error_attempt attempt;
+    if (!failure)
+        return record_last(runner, stream);
+    braid_error_begin_attempt(&attempt);
+    braid_error_end_noted(&attempt, record_last(runner, stream));
+    return failure;
+}
+
 static braid_status launch(braid_runner *runner, braid_stream *stream)
 {
     braid_status status = turn(runner);
@@ -295,24 +365,19 @@ static braid_status launch(braid_runner *runner, braid_stream *stream)
     const int side = next_side(runner);
     struct way *way = &runner->ways[side ? runner->way : runner->best];
     status = follow_last(runner, way, stream);
-    if (!status)
-        status = runner->is_chosen ? play(runner, way, stream)
-                                   : play_timed(runner, way, &runner->times[side], stream);
     if (status)
         return status;
-    runner->num_chosen += runner->is_chosen;
-    if (runner->is_chosen && way->exec)
-        return BRAID_OK;
-    runner->has_last = true;
-    runner->last_handle = handle_of(runner, stream);
-    return braid_event_record(runner->last, stream);
+    status = runner->is_chosen ? play(runner, way, stream)
+                               : play_timed(runner, way, &runner->times[side], stream);
+    runner->num_chosen += runner->is_chosen && !status;
+    return runner->is_chosen && way->exec ? status : end_frame(runner, stream, status);
 }
 
 static braid_status check_stream(const braid_runner *runner, braid_stream *stream)
 {
     static const char function[] = "braid_runner_launch";
     struct backend *backend = runner->device->backend;
-    braid_status status = braid_inside_check(function, NULL);
+    braid_status status = braid_inside_check(function, runner);
     if (!status)
         status = braid_device_check(function, runner->device);
     if (!status)
@@ -329,7 +394,13 @@ braid_status braid_runner_launch(braid_runner *runner, braid_stream *stream)
     DEVICE_MEMORY(runner->device);
     stream = device_stream(runner->device, stream);
     braid_status status = check_stream(runner, stream);
-    return status ? status : launch(runner, stream);
+    if (status)
+        return status;
+    struct inside inside; // so that `as_before` and queue calls cannot come here again
+    braid_inside_begin(&inside, "a queue call", runner);
+    status = launch(runner, stream);
+    braid_inside_end(&inside);
+    return status;
 }
 
 // While ways are tried, an exec may have traps and failures of its own to tell.
@@ -337,7 +408,9 @@ braid_status braid_runner_wait(braid_runner *runner)
 {
     if (!runner)
         return braid_error_null("braid_runner_wait", "runner");
-    braid_status status = runner->has_last ? braid_event_wait(runner->last) : BRAID_OK;
+    braid_status status = braid_inside_check("braid_runner_wait", runner);
+    if (!status && runner->has_last)
+        status = braid_event_wait(runner->last);
     for (uint32_t i = 0; i < runner->num_ways && !status; i++) {
         if (runner->ways[i].exec)
             status = braid_exec_wait(runner->ways[i].exec);
@@ -394,6 +467,24 @@ static braid_status make(braid_runner *runner)
     return status;
 }
 
+// What a frame leaves for the next one must not be in an exec that is changed for another one.
+static braid_status check_graph(const braid_graph *graph)
+{
+    if (graph->ranks)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "braid_runner_create: each rank would choose for itself, and all must "
+                           "launch alike: graphs with communicators have no runners");
+    for (uint32_t i = 0; i < graph->resources.num; i++) {
+        char name[160];
+        if (graph_resource_at(graph, i)->num_versions)
+            return braid_error(BRAID_UNSUPPORTED,
+                               "braid_runner_create: each exec counts its own frames, and so each "
+                               "way would find other versions of '%s'",
+                               braid_graph_resource_name(graph, i, name, sizeof(name)));
+    }
+    return BRAID_OK;
+}
+
 static braid_status create(braid_device *device, braid_graph *graph,
                            const braid_runner_options *options, braid_runner **out_runner)
 {
@@ -409,11 +500,15 @@ static braid_status create(braid_device *device, braid_graph *graph,
         return braid_error(BRAID_UNSUPPORTED,
                            "braid_runner_create: device '%s' is a group, and a runner has one",
                            device->label);
+    status = check_graph(graph);
+    if (status)
+        return status;
     braid_runner *runner = braid_allocate_zeroed(1, sizeof(*runner));
     if (!runner)
         return braid_error_no_memory("a runner");
     runner->device = device;
     runner->graph = graph;
+    runner->digest = digest_of(graph);
     runner->options = *options;
     status = make(runner);
     if (status)
@@ -445,7 +540,7 @@ static void wait_for_last(const braid_runner *runner)
 
 void braid_runner_destroy(braid_runner *runner)
 {
-    if (!runner)
+    if (!runner || braid_inside_check("braid_runner_destroy", runner))
         return;
     for (uint32_t i = 0; i < runner->num_ways; i++)
         braid_exec_destroy(runner->ways[i].exec);
