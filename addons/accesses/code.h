@@ -40,6 +40,7 @@ struct code_value {
     uint32_t cell;    // the function numbers them; CODE_NONE: it has none
     uint32_t set;     // its sources, without a cell
     bool is_variable; // the cell is a variable of .param
+    bool is_part;     // v.x: the cell has more
     bool is_number;
     int64_t number;
     uint32_t function; // an index of the module's; CODE_NONE: it is none

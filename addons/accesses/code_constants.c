@@ -19,9 +19,10 @@ static struct code_value *value_at(const struct constants *constants,
     return operand->num == 1 && !operand->is_vector ? &values[operand->first] : NULL;
 }
 
+// A part of a vector tells nothing of the others.
 static bool is_register(const struct code_value *value)
 {
-    return value && value->cell != CODE_NONE && !value->is_variable;
+    return value && value->cell != CODE_NONE && !value->is_variable && !value->is_part;
 }
 
 // All results stand in the first operand.

@@ -255,7 +255,8 @@ static struct ptx_word without_part(struct ptx_word word)
 static struct code_value find_value(struct operands_reader *reader, struct ptx_word word)
 {
     struct code_value value = { .cell = CODE_NONE, .function = CODE_NONE };
-    const struct code_name *name = find_name(reader, without_part(word));
+    const struct ptx_word whole = without_part(word);
+    const struct code_name *name = find_name(reader, whole);
     if (!name)
         return value;
     switch (name->kind) {
@@ -264,6 +265,7 @@ static struct code_value find_value(struct operands_reader *reader, struct ptx_w
         // fallthrough
     case CODE_NAME_CELL:
         value.cell = name->index;
+        value.is_part = whole.length < word.length;
         break;
     case CODE_NAME_PARAMETER:
         return constant(reader, SOURCE_PARAMETER, name->index);

@@ -162,14 +162,24 @@ static uint32_t product_by(const struct place *place, uint32_t set, int64_t fact
     return shifted_left(place, set, __builtin_ctzll(size));
 }
 
+// By one, or by nearly the whole of 64 bits in the upper half.
+static bool stays(int64_t factor, bool is_upper)
+{
+    const uint64_t size = factor < 0 ? 0 - (uint64_t)factor : (uint64_t)factor;
+    return is_upper ? factor < 0 && !(size >> HALF_BITS) : size == 1;
+}
+
 // The upper half of a product by a number is less than the other factor, as after a shift to the
 // right. Divisions by a number are made of it.
 static uint32_t product_with(const struct place *place, uint32_t set,
                              const struct code_value *factor)
 {
-    const bool is_upper = begins(place, "mul.hi") || begins(place, "mad.hi");
+    const bool is_upper =
+        begins(place, "mul.hi") || begins(place, "mad.hi") || begins(place, "madc.hi");
     if (!factor)
         return change(place, SOURCE_MULTIPLY, set);
+    if (stays(factor->number, is_upper))
+        return set;
     return is_upper ? change(place, SOURCE_SHIFT_RIGHT, set)
                     : product_by(place, set, factor->number);
 }
