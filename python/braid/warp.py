@@ -49,7 +49,7 @@ class Optimized:
         """Runs the launches, after all earlier work on `stream` and before all later. None is Warp's current stream. About
         a hundred calls try ways to play, Warp's own graph among them, and then all take the fastest."""
         self._on = self._device.stream if stream is None else stream
-        self._runner.launch(int(self._on.cuda_stream))
+        self._runner.launch(int(self._on.cuda_stream or 0))  # Warp's null stream has None
 
     def wait(self) -> None:
         """Blocks until the last call's work has ended."""
@@ -126,16 +126,24 @@ def _text_of(loaded: Any) -> Optional[str]:
 
 
 def _compile(loaded: Any, binary: str) -> str:
-    """The path of PTX beside machine code, made once by Warp from the same kernels; "" if these have changed since."""
+    """The path of PTX beside machine code, made once by Warp from the same kernels; "" if nobody knows that they are the
+    same, or Warp cannot make it. A name without the hash of its kernels (strip_hash) tells of none."""
     path = re.sub(r"\.cubin$", ".braid.ptx", binary)
-    if os.path.exists(path):
+    if loaded.module_hash.hex()[:7] not in os.path.basename(binary):
+        return ""
+    if os.path.exists(path) and os.path.getmtime(path) >= os.path.getmtime(binary):
         return path
     module = next((kernel.module for kernel in loaded.kernel_names), None)
     if module is None or module.get_module_hash(loaded.block_dim) != loaded.module_hash:
         return ""
-    with tempfile.TemporaryDirectory(dir=os.path.dirname(path)) as folder:
-        module._compile(loaded.device, os.path.join(folder, "made"), output_name="made.ptx",
-                        output_arch=loaded.compile_arch, use_ptx=True,
-                        options=module.resolved_options[loaded.block_dim])
-        os.replace(os.path.join(folder, "made", "made.ptx"), path)
+    options = module.resolved_options[loaded.block_dim]
+    if options.get("extra_cuda_include_dirs"):  # their files are not in the hash
+        return ""
+    try:
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(path)) as folder:
+            module._compile(loaded.device, os.path.join(folder, "made"), output_name="made.ptx",
+                            output_arch=loaded.compile_arch, use_ptx=True, options=options)
+            os.replace(os.path.join(folder, "made", "made.ptx"), path)
+    except Exception:  # a full or closed folder, or no compiler: Warp raises no narrower class
+        return ""
     return path

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program of Warp is captured and planned. A stand-in plays the driver, and a few lines play Warp."""
 import ctypes
+import os
 import sys
 import types
 
@@ -22,8 +23,6 @@ class Kernel:
         return b"now"
 
     def _compile(self, device, folder, *, output_name, output_arch, use_ptx, options):
-        import os
-
         os.makedirs(folder)
         with open(os.path.join(folder, output_name), "w", encoding="utf-8") as file:
             file.write(TEXT)
@@ -35,6 +34,7 @@ class Warp(types.ModuleType):
 
     def __init__(self, program, binary):
         super().__init__("warp")
+        binary.write_bytes(b"machine code")
         self.program, self.launched, self.kernel = program, 0, Kernel()
         self.loaded = types.SimpleNamespace(binary_path=str(binary), kernel_names={self.kernel: "step"}, block_dim=256,
                                             module_hash=b"now", compile_arch=90, device="cuda:0")
@@ -67,7 +67,7 @@ class Warp(types.ModuleType):
 
 @pytest.fixture
 def warp(tmp_path, monkeypatch):
-    made = Warp(Program(), tmp_path / "module.sm90.cubin")
+    made = Warp(Program(), tmp_path / f"wp_module_{b'now'.hex()[:7]}.sm90.cubin")
     monkeypatch.setitem(sys.modules, "warp", made)
     return made
 
@@ -103,6 +103,44 @@ def test_kernels_that_have_changed_keep_their_orders(warp):
     step = braid.warp.optimize(lambda: [warp.program.step(0, 1), warp.program.step(2, 3)])
     assert [node["reason"] for node in step.report["unproven"]] == ["no text has it, with parameters of these sizes"] * 2
     assert step.report["kept_orders"] == 1 and warp.kernel.compiled == []
+
+
+def unproven(warp):
+    return len(braid.warp.optimize(lambda: warp.program.step(0, 1)).report["unproven"])
+
+
+def test_ptx_that_may_be_of_other_kernels_is_not_read(warp, tmp_path):
+    binary, old = warp.loaded.binary_path, tmp_path / "wp_module.sm90.braid.ptx"
+    old.write_text(TEXT, encoding="utf-8")
+    (tmp_path / "wp_module.sm90.cubin").write_bytes(b"machine code")
+    warp.loaded.binary_path = str(tmp_path / "wp_module.sm90.cubin")  # without a hash
+    assert unproven(warp) == 1 and warp.kernel.compiled == []
+    warp.loaded.binary_path = binary
+    warp.kernel.resolved_options[256]["extra_cuda_include_dirs"] = ["here"]
+    assert unproven(warp) == 1 and warp.kernel.compiled == []
+
+
+def test_ptx_older_than_its_machine_code_is_made_again(warp):
+    path = warp.loaded.binary_path[:-len("cubin")] + "braid.ptx"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("half")
+    os.utime(path, (1, 1))
+    assert unproven(warp) == 0 and len(warp.kernel.compiled) == 1
+
+
+def test_kernels_keep_their_orders_where_warp_makes_no_ptx(warp):
+    def fail(*arguments, **options):
+        raise Exception("no compiler")
+
+    warp.kernel._compile = fail
+    assert unproven(warp) == 1
+
+
+def test_the_null_stream_of_warp_is_taken(warp):
+    program = warp.program
+    step = braid.warp.optimize(lambda: program.step(0, 1))
+    step(stream=types.SimpleNamespace(cuda_stream=None))
+    step.wait()
 
 
 def test_ptx_that_warp_loaded_is_read(warp, tmp_path):
