@@ -28,7 +28,8 @@ struct way {
     enum way_kind kind; // WAY_TIMED gives its nodes costs, and is not chosen
     uint32_t max_lanes; // 0: as many as the planner likes
     char name[48];
-    braid_exec *exec; // NULL: none yet, or the way was dropped
+    braid_exec *exec; // NULL: none yet, or no longer
+    bool is_dropped;  // an exec goes once its frames have ended
     uint64_t ns;      // a frame, the median; 0: not known
     char why[96];     // it cannot be played; "": it can
 };
@@ -115,10 +116,31 @@ static void make_way(braid_runner *runner, struct way *way)
     braid_error_end_attempt(&attempt, BRAID_OK);
 }
 
-static void drop_exec(struct way *way)
+// With the traps of its frames. A frame that runs may wait for the program, so nobody waits for it.
+static braid_status take_away(struct way *way)
 {
+    struct error_attempt attempt;
+    if (!way->is_dropped || !way->exec)
+        return BRAID_OK;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_exec_wait_for(way->exec, BRAID_LAST_FRAME, 0);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    if (status == BRAID_NOT_READY)
+        return BRAID_OK;
+    status = braid_exec_wait(way->exec);
+    if (status == BRAID_TRAPPED) // perhaps the first of several
+        return status;
     braid_exec_destroy(way->exec);
     way->exec = NULL;
+    return status;
+}
+
+static braid_status take_dropped_away(braid_runner *runner)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < runner->num_ways && !status; i++)
+        status = take_away(&runner->ways[i]);
+    return status;
 }
 
 // ---- turns ----
@@ -168,20 +190,10 @@ static bool is_faster(const struct way *way, const struct way *best)
 static void judge(braid_runner *runner)
 {
     struct way *way = &runner->ways[runner->way], *best = &runner->ways[runner->best];
-    if (way->why[0] || way->kind == WAY_TIMED) {
-        drop_exec(way);
-    } else if (is_faster(way, best)) {
-        drop_exec(best);
+    const bool is_better = !way->why[0] && way->kind != WAY_TIMED && is_faster(way, best);
+    (is_better ? best : way)->is_dropped = true;
+    if (is_better)
         runner->best = runner->way;
-    } else {
-        drop_exec(way);
-    }
-}
-
-// Before a way is dropped, with the traps of its frames.
-static braid_status tell_traps(const struct way *way)
-{
-    return way->exec ? braid_exec_wait(way->exec) : BRAID_OK;
 }
 
 // The frames of both ways have ended.
@@ -228,20 +240,28 @@ static bool is_over(const braid_runner *runner)
            runner->times[1].num >= NUM_BLOCKS * BLOCK_FRAMES;
 }
 
+// The last frame of the second block of each way. Programs may queue many frames ahead.
+static braid_status ask_for_end(const braid_runner *runner)
+{
+    braid_status status = BRAID_OK;
+    for (int i = 0; i < 2 && !status; i++)
+        status = braid_event_query(runner->times[i].ends[TIMED_FRAMES - 1]);
+    return status;
+}
+
 // Nothing waits: while the last frame of a turn runs, the best way has further frames. A way that
 // failed has no more of them.
 static braid_status turn(braid_runner *runner)
 {
     const bool has_failed = runner->ways[runner->way].why[0];
-    if (runner->is_chosen || (!has_failed && !is_over(runner)))
-        return BRAID_OK;
-    braid_status status = has_failed ? BRAID_OK : braid_event_query(runner->last);
+    braid_status status = take_dropped_away(runner);
+    if (status || runner->is_chosen || (!has_failed && !is_over(runner)))
+        return status;
+    if (!has_failed)
+        status = ask_for_end(runner);
     if (status)
         return status == BRAID_NOT_READY ? BRAID_OK : status;
-    status = tell_traps(&runner->ways[runner->way]);
-    if (!status && !has_failed)
-        status = tell_traps(&runner->ways[runner->best]);
-    if (!status && !has_failed)
+    if (!has_failed)
         status = end_turn(runner);
     if (status)
         return status;

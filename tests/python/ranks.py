@@ -35,6 +35,7 @@ def operations_are_between_arrays(device, world):
     assert total.tolist() == [3.0, 10.0] and all_of.tolist() == [1.0, 5.0, 2.0, 5.0]
     assert part.tolist() == [[3.0], [10.0]][world.rank] and most[0] == 1 and told[0] == 7
     assert into[0] == 1 - world.rank
+    refused(braid.UnsupportedError, "graphs with communicators have no runners", braid.Runner, device, graph)
     refused(braid.InvalidArgumentError, "is from 16 bytes to 8", graph.all_gather, world, mine, part)
     refused(braid.InvalidArgumentError, "from elements of", graph.all_reduce, world, np.zeros(2), np.zeros(2, int))
     refused(braid.InvalidArgumentError, "reduction 'mean'", graph.all_reduce, world, mine, reduction="mean")

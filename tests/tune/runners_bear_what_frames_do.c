@@ -19,7 +19,7 @@ struct world {
     braid_stream *streams[2]; // NULL: the default stream
     atomic_uint num_kernels, num_others, num_queued;
     atomic_bool is_before_running, is_torn;
-    bool traps;
+    bool traps, is_slow;
     uint32_t num_before;
 };
 static struct world world;
@@ -28,6 +28,8 @@ static void play_kernel(const braid_blocks *blocks, void *const *args)
 {
     braid_trap *trap = *(braid_trap *const *)args[0];
     (void)blocks;
+    if (world.is_slow)
+        nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
     if (atomic_load(&world.is_before_running))
         atomic_store(&world.is_torn, true);
     if (atomic_fetch_add(&world.num_kernels, 1) == TRAPS_AT && world.traps)
@@ -91,6 +93,30 @@ static void a_trap_is_told_also_if_its_plan_is_dropped(void **state)
     assert_int_equal(launch_until_chosen(BRAID_TRAPPED), 1);
     check_ok(braid_runner_wait(world.runner));
     braid_runner_destroy(world.runner);
+}
+
+// A program that always has frames in the queue is no reason to try ways for ever.
+static void ways_are_tried_while_frames_are_queued_ahead(void **state)
+{
+    (void)state;
+    enum { AHEAD = 4 };
+    braid_event *ends[AHEAD] = { NULL };
+    make_runner(make_graph(), NULL);
+    world.is_slow = true;
+    for (uint32_t i = 0; !info().is_chosen; i++) {
+        braid_event **end = &ends[i % AHEAD];
+        assert_true(i < MOST_FRAMES);
+        if (*end)
+            check_ok(braid_event_wait(*end));
+        else
+            check_ok(braid_event_create(world.device, NULL, end));
+        check_ok(braid_runner_launch(world.runner, NULL));
+        check_ok(braid_event_record(*end, NULL));
+    }
+    check_ok(braid_runner_wait(world.runner));
+    braid_runner_destroy(world.runner);
+    for (uint32_t i = 0; i < AHEAD; i++)
+        braid_event_destroy(ends[i]);
 }
 
 static void sleep_and_end(void *user)
@@ -241,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         owning_test(a_trap_is_told_also_if_its_plan_is_dropped),
+        owning_test(ways_are_tried_while_frames_are_queued_ahead),
         owning_test(a_frame_that_failed_half_way_comes_before_the_next),
         owning_test(a_plan_that_fails_is_not_tried_again),
         owning_test(a_graph_that_has_grown_is_not_played),
