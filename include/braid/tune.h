@@ -65,14 +65,14 @@ typedef struct braid_runner braid_runner;
 // Options of braid_runner_create.
 typedef struct braid_runner_options {
     uint32_t max_lanes; // as in braid_exec_options
-    // Queues the same work as before, such as a launch of the program's own graph. It keeps the
-    // rules for a queue call. It plays on unless a plan is faster by a hundredth. NULL: none.
+    // A queue call of the same work, such as the program's own graph. It plays on unless a plan is
+    // faster by a hundredth. NULL: none.
     braid_queue_function *as_before;
     void *user; // must live as long as the runner
 } braid_runner_options;
 
-// Makes a runner, with an exec. The graph gets other costs, and outlives the runner. Once it was
-// changed, no further plans are tried.
+// Makes a runner. The graph gets other costs, and outlives the runner. Once changed,
+// it gets no plans.
 // Errors: those of braid_exec_create. BRAID_UNSUPPORTED (a group, communicators, versioned
 // buffers).
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_runner_create(braid_device *device,
@@ -84,8 +84,7 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_runner_create(braid_device *dev
 BRAID_API void braid_runner_destroy(braid_runner *runner);
 
 // Runs one frame, as braid_exec_launch. About a hundred frames try ways. Some of these launches
-// make or destroy an exec, and tell traps of it instead of running a frame. A plan that fails is
-// dropped. Errors: those of braid_exec_launch, braid_exec_wait and `as_before`.
+// make or destroy an exec, or only tell traps. Errors: those of braid_exec_launch and `as_before`.
 BRAID_API BRAID_MUST_CHECK braid_status braid_runner_launch(braid_runner *runner,
                                                             braid_stream *stream);
 

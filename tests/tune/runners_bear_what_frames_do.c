@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner keeps the order of frames that fail, tells traps of plans that it drops, and is not
-// entered again by what it plays.
+// A runner keeps the order of frames that fail, and tells traps of plans that it drops. Its frames
+// do not enter it again.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
