@@ -18,6 +18,7 @@ struct finder {
     size_t *first; // num_buffers + 1
     struct import_access *of_buffer;
     uint32_t *depth_captured, *depth_kept; // nodes on a longest path to the node
+    uint64_t num_steps;
 };
 
 static uint64_t *row(uint64_t *rows, const struct finder *finder, uint32_t node)
@@ -37,10 +38,10 @@ static bool has_bit(const uint64_t *bits, uint32_t node)
 
 // ---- making ----
 
-static bool begin(struct finder *finder, const struct import_order *order)
+static bool begin(struct finder *finder)
 {
+    const struct import_order *order = finder->order;
     const size_t num = order->num_nodes;
-    *finder = (struct finder){ .order = order, .words = num / 64 + 1 };
     finder->captured = braid_allocate_zeroed(num * finder->words, sizeof(uint64_t));
     finder->kept = braid_allocate_zeroed(num * finder->words, sizeof(uint64_t));
     finder->unproven = braid_allocate_zeroed(finder->words, sizeof(uint64_t));
@@ -128,6 +129,7 @@ static void find_shared(struct finder *finder, uint32_t node, size_t *at)
                 break;
             if (own->writes || other->writes)
                 add_bit(finder->shared, other->node);
+            finder->num_steps++;
         }
     }
 }
@@ -180,6 +182,7 @@ static bool add_edges(struct finder *finder, uint32_t node, struct import_orders
             wanted[k] &= ~covered[k];
         }
         add_bit(kept, from);
+        finder->num_steps += finder->words;
         if (finder->depth_kept[from] > finder->depth_kept[node])
             finder->depth_kept[node] = finder->depth_kept[from];
     }
@@ -201,11 +204,17 @@ static void count(const struct finder *finder, uint32_t node, struct import_orde
         orders->longest_kept = finder->depth_kept[node];
 }
 
+static bool is_too_long(const struct finder *finder)
+{
+    const uint64_t most = finder->order->most_steps;
+    return most && finder->num_steps > most;
+}
+
 static bool find_all(struct finder *finder, struct import_orders *orders)
 {
     const struct import_order *order = finder->order;
     size_t at = 0;
-    for (uint32_t node = 0; node < order->num_nodes; node++) {
+    for (uint32_t node = 0; node < order->num_nodes && !is_too_long(finder); node++) {
         find_shared(finder, node, &at);
         if (!order->is_work[node])
             continue;
@@ -219,20 +228,30 @@ static bool find_all(struct finder *finder, struct import_orders *orders)
     return true;
 }
 
+static bool search(struct finder *finder, struct import_orders *orders)
+{
+    bool is_done = is_too_long(finder) || begin(finder);
+    if (is_done && !is_too_long(finder)) {
+        sort_accesses(finder);
+        is_done = close_captured(finder) && find_all(finder, orders);
+    }
+    finish(finder);
+    return is_done;
+}
+
 bool braid_import_find_orders(const struct import_order *order, struct import_orders *out_orders)
 {
-    struct finder finder;
     struct import_orders orders = { 0 };
-    bool is_done = begin(&finder, order);
-    if (is_done) {
-        sort_accesses(&finder);
-        is_done = close_captured(&finder) && find_all(&finder, &orders);
-    }
-    finish(&finder);
-    if (is_done)
+    struct finder finder = { .order = order, .words = (size_t)order->num_nodes / 64 + 1 };
+    finder.num_steps = finder.words * (2 * (uint64_t)order->num_nodes + order->num_edges);
+    const bool is_done = search(&finder, &orders);
+    if (is_done && !is_too_long(&finder)) {
         *out_orders = orders;
-    else
-        braid_import_orders_finish(&orders);
+        return true;
+    }
+    braid_import_orders_finish(&orders);
+    if (is_done)
+        *out_orders = (struct import_orders){ .is_cut = true };
     return is_done;
 }
 

@@ -28,6 +28,7 @@ struct import_order {
     size_t num_edges;
     const struct import_access *accesses; // by node; those of unproven nodes may lack
     size_t num_accesses;
+    uint64_t most_steps; // words and accesses that the search looks at, about; 0: any number
 };
 
 struct import_orders {
@@ -36,6 +37,7 @@ struct import_orders {
                         // lower one, which share a buffer that one of them writes
     uint64_t num_captured, num_kept;         // ordered pairs, of captured edges and of these
     uint32_t longest_captured, longest_kept; // nodes on a longest path
+    bool is_cut;                             // it would have taken more steps: all else is unknown
 };
 
 // Finds the orders that stay. False: memory ran out.

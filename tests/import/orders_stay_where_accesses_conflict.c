@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // An imported graph keeps the captured orders of nodes that conflict or are not proven, and no
-// other pair of edges does so with fewer edges. The proof notices each edge that is dropped.
+// other pair of edges does so with fewer edges. The proof notices each edge that is dropped. The
+// cost of nodes without proof is the path that is left with one.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/costs.h"
 #include "import/orders.h"
 #include "import/proof.h"
 #include "support/check.h"
@@ -58,8 +60,7 @@ static void make_capture(struct capture *capture, struct random *random)
     for (uint32_t node = 0; node < capture->order.num_nodes; node++) {
         capture->is_work[node] = random_below(random, 10) > 0;
         capture->proven[node] = !capture->is_work[node] || random_below(random, 100) >= unproven;
-        for (uint32_t i = random_below(random, 4);
-             i > 0 && capture->is_work[node] && capture->proven[node]; i--)
+        for (uint32_t i = random_below(random, 4); i > 0 && capture->is_work[node]; i--)
             capture->accesses[capture->order.num_accesses++] =
                 (struct import_access){ node, random_below(random, BUFFERS),
                                         random_below(random, 3) == 0 };
@@ -162,6 +163,90 @@ static void expect_faults(const struct capture *capture, const struct import_ord
     }
 }
 
+// ---- costs ----
+
+enum { GROUPS = 3, ALL = 0 };
+
+static int compare_edges(const void *left, const void *right)
+{
+    const struct import_edge *one = left, *other = right;
+    return one->from < other->from ? -1 : one->from > other->from;
+}
+
+// By the search for orders, of a capture where nodes of a group are proven and touch nothing.
+static uint32_t longest_without(const struct capture *capture, const uint16_t *group_of,
+                                uint32_t group)
+{
+    static struct capture changed;
+    struct import_order order = capture->order;
+    struct import_orders orders;
+    changed = *capture;
+    order.proven = changed.proven;
+    order.accesses = changed.accesses;
+    order.num_accesses = 0;
+    for (uint32_t node = 0; node < order.num_nodes; node++)
+        changed.proven[node] |= group == ALL || group_of[node] == group;
+    for (size_t i = 0; i < capture->order.num_accesses; i++) {
+        const uint16_t of = group_of[capture->accesses[i].node];
+        if (!of || (group != ALL && of != group))
+            changed.accesses[order.num_accesses++] = capture->accesses[i];
+    }
+    assert_true(braid_import_find_orders(&order, &orders));
+    const uint32_t longest = orders.longest_kept;
+    braid_import_orders_finish(&orders);
+    return longest;
+}
+
+static void proof_shortens_the_longest_path(void **state)
+{
+    (void)state;
+    static struct capture capture;
+    struct random random = { .state = 8 };
+    uint32_t num_shorter = 0;
+    for (int i = 0; i < CAPTURES; i++) {
+        uint16_t group_of[MOST_NODES] = { 0 };
+        uint32_t longest[GROUPS + 1];
+        struct import_orders orders;
+        bool is_cut;
+        make_capture(&capture, &random);
+        qsort(capture.edges, capture.order.num_edges, sizeof(*capture.edges), compare_edges);
+        for (uint32_t node = 0; node < capture.order.num_nodes; node++) {
+            const uint32_t group = random_below(&random, GROUPS + 1);
+            if (!capture.proven[node])
+                group_of[node] = group ? (uint16_t)group : (uint16_t)COST_NO_GROUP;
+        }
+        assert_true(braid_import_find_costs(&capture.order, group_of, GROUPS, 0, longest, &is_cut));
+        assert_false(is_cut);
+        assert_true(braid_import_find_orders(&capture.order, &orders));
+        for (uint32_t group = 0; group <= GROUPS; group++) {
+            assert_int_equal(longest[group], longest_without(&capture, group_of, group));
+            num_shorter += longest[group] < orders.longest_kept;
+        }
+        braid_import_orders_finish(&orders);
+    }
+    assert_true(num_shorter > CAPTURES / 4);
+}
+
+static void a_search_ends_at_its_most_steps(void **state)
+{
+    (void)state;
+    static struct capture capture;
+    struct random random = { .state = 9 };
+    struct import_orders orders;
+    uint32_t num_cut = 0;
+    make_capture(&capture, &random);
+    for (capture.order.most_steps = 1;; capture.order.most_steps++) {
+        assert_true(braid_import_find_orders(&capture.order, &orders));
+        if (!orders.is_cut)
+            break;
+        assert_true(!orders.edges.items && !orders.races.items && !orders.longest_kept);
+        num_cut++;
+    }
+    assert_true(orders.longest_kept > 0);
+    assert_true(num_cut > 3 * capture.order.num_nodes);
+    braid_import_orders_finish(&orders);
+}
+
 static void random_captures_keep_what_they_must(void **state)
 {
     (void)state;
@@ -188,7 +273,7 @@ static void a_chain_falls_apart(void **state)
     static const struct import_access accesses[] = {
         { 0, 0, true }, { 1, 1, true }, { 2, 0, false }, { 2, 2, true }, { 3, 1, false }
     };
-    const struct import_order order = { 4, 3, yes, yes, chain, 3, accesses, 5 };
+    const struct import_order order = { 4, 3, yes, yes, chain, 3, accesses, 5, 0 };
     struct import_orders orders;
     assert_true(braid_import_find_orders(&order, &orders));
     const struct import_edge *edges = orders.edges.items;
@@ -214,6 +299,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_falls_apart),
         cmocka_unit_test(nothing_is_ordered_in_an_empty_capture),
+        cmocka_unit_test(a_search_ends_at_its_most_steps),
+        cmocka_unit_test(proof_shortens_the_longest_path),
         cmocka_unit_test(random_captures_keep_what_they_must),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
