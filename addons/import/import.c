@@ -11,7 +11,7 @@
 
 // ---- orders ----
 
-static struct import_order order_of(const braid_import *import)
+struct import_order braid_import_order(const braid_import *import)
 {
     return (struct import_order){
         .num_nodes = (uint32_t)import->captured.nodes.num,
@@ -27,7 +27,7 @@ static struct import_order order_of(const braid_import *import)
 
 static braid_status find_orders(braid_import *import)
 {
-    const struct import_order order = order_of(import);
+    const struct import_order order = braid_import_order(import);
     struct import_fault fault;
     bool failed;
     if (!braid_import_find_orders(&order, &import->orders))

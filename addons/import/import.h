@@ -19,6 +19,9 @@ struct braid_import {
     braid_import_info info;
 };
 
+// Its captured nodes, with their accesses.
+struct import_order braid_import_order(const braid_import *import);
+
 // Whether it is one CUDA device.
 bool braid_import_has_cuda(const braid_device *device);
 

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of an import, as text and as JSON.
+// The report of an import, as text and as JSON.
 #include <inttypes.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "import/import.h"
+#include "import/findings.h"
 
-// The name of a captured node's function, or of its kind.
-static const char *name_of(const braid_import *import, uint32_t node)
-{
-    const struct captured_node *of = &captured_nodes(&import->captured)[node];
-    return of->type == GPU_NODE_KERNEL ? captured_function_of(&import->captured, of)->name
-                                       : braid_captured_kind(of->type);
-}
-
-static const char *place_of(const braid_import *import, uint32_t node)
-{
-    return captured_nodes(&import->captured)[node].place;
-}
+// In the line of levels.
+enum { MOST_LEVELS = 24 };
 
 static const char *plural(uint32_t num)
 {
@@ -44,20 +34,80 @@ static void write_numbers(const braid_import_info *info, FILE *file)
                 info->num_allocations, info->num_rewritten, plural(info->num_rewritten));
 }
 
-static void write_reasons(const braid_import *import, FILE *file)
+// As many as there is room for in a line.
+static void write_levels(const struct import_findings *findings, FILE *file)
 {
-    const struct import_reason *reasons = import->uses.reasons.items;
-    fprintf(file, "%u node%s all captured orders%s\n", import->info.num_unproven,
-            import->info.num_unproven == 1 ? " keeps" : "s keep",
-            import->info.num_unproven ? ":" : "");
-    for (size_t i = 0; i < import->uses.reasons.num; i++) {
-        fprintf(file, "  %s '", place_of(import, reasons[i].node));
-        braid_text_write_json(file, name_of(import, reasons[i].node));
+    const uint32_t num = findings->num_levels;
+    if (num == 0)
+        return;
+    fprintf(file, "nodes that may run at once, by level:");
+    for (uint32_t i = 0; i < num && i < MOST_LEVELS; i++)
+        fprintf(file, " %u", findings->levels[i]);
+    if (num > MOST_LEVELS)
+        fprintf(file, " ... of %u levels", num);
+    fprintf(file, " (most %u, mean %s)\n", findings->widest,
+            braid_text_decimal((double)findings->num_work / num, 1).text);
+}
+
+static void write_places(const struct finding_node *nodes, uint32_t num, FILE *file)
+{
+    for (uint32_t i = 0; i < num && i < FINDING_PLACES; i++)
+        fprintf(file, "%s%s", i ? ", " : " (", nodes[i].place);
+    if (num > FINDING_PLACES)
+        fprintf(file, " and %u more", num - FINDING_PLACES);
+    fprintf(file, ")\n");
+}
+
+static void write_function(const struct import_findings *findings,
+                           const struct finding_function *function, FILE *file)
+{
+    const struct finding_node *nodes = findings->nodes + function->first;
+    for (uint32_t i = 0; i < function->num; i += nodes[i].of_reason) {
+        fprintf(file, "  %u node%s of '", nodes[i].of_reason, plural(nodes[i].of_reason));
+        braid_text_write_json(file, nodes[i].name);
         fprintf(file, "': ");
-        if (reasons[i].line)
-            fprintf(file, "line %u of its PTX: ", reasons[i].line);
-        fprintf(file, "%s\n", reasons[i].text);
+        if (nodes[i].reason->line)
+            fprintf(file, "line %u of its PTX: ", nodes[i].reason->line);
+        fprintf(file, "%s", nodes[i].reason->text);
+        write_places(nodes + i, nodes[i].of_reason, file);
     }
+    if (function->longest)
+        fprintf(file,
+                "    if %s proven and shared no memory, the longest path could have %u node%s, "
+                "now %u\n",
+                function->num == 1 ? "it were" : "they were", function->longest,
+                plural(function->longest), findings->import->info.longest_kept);
+}
+
+static void write_unproven(const struct import_findings *findings, FILE *file)
+{
+    const braid_import_info *info = &findings->import->info;
+    const size_t num = findings->functions.num;
+    fprintf(file, "%u node%s all captured orders%s\n", info->num_unproven,
+            info->num_unproven == 1 ? " keeps" : "s keep", info->num_unproven ? ":" : "");
+    for (size_t i = 0; i < num; i++)
+        write_function(findings, &findings_functions(&findings->functions)[i], file);
+    if (findings->is_cut)
+        fprintf(file, "  the graph is too large to tell how short the longest path could be\n");
+    else if (num > FINDING_COSTS)
+        fprintf(file, "  only the %d functions with the most nodes tell of the longest path\n",
+                FINDING_COSTS);
+    if (num > 1 && findings->longest_of_all)
+        fprintf(
+            file,
+            "  if all were proven and shared no memory, the longest path could have %u node%s\n",
+            findings->longest_of_all, plural(findings->longest_of_all));
+}
+
+static void write_race(const braid_import *import, const struct import_edge *race, FILE *file)
+{
+    const struct finding_node from = braid_import_find_node(import, race->from);
+    const struct finding_node to = braid_import_find_node(import, race->to);
+    fprintf(file, "  %s '", from.place);
+    braid_text_write_json(file, from.name);
+    fprintf(file, "' and %s '", to.place);
+    braid_text_write_json(file, to.name);
+    fprintf(file, "'\n");
 }
 
 static void write_races(const braid_import *import, FILE *file)
@@ -66,28 +116,25 @@ static void write_races(const braid_import *import, FILE *file)
     if (import->orders.races.num)
         fprintf(file, "possible races of the program, which get no order: %zu\n",
                 import->orders.races.num);
-    for (size_t i = 0; i < import->orders.races.num; i++) {
-        fprintf(file, "  %s '", place_of(import, races[i].from));
-        braid_text_write_json(file, name_of(import, races[i].from));
-        fprintf(file, "' and %s '", place_of(import, races[i].to));
-        braid_text_write_json(file, name_of(import, races[i].to));
-        fprintf(file, "'\n");
-    }
+    for (size_t i = 0; i < import->orders.races.num; i++)
+        write_race(import, &races[i], file);
 }
 
-static void write_text(const braid_import *import, FILE *file)
+static void write_text(const struct import_findings *findings, FILE *file)
 {
-    write_numbers(&import->info, file);
-    write_reasons(import, file);
-    write_races(import, file);
+    write_numbers(&findings->import->info, file);
+    write_levels(findings, file);
+    write_unproven(findings, file);
+    write_races(findings->import, file);
 }
 
 // ---- JSON ----
 
 static void write_node(const braid_import *import, uint32_t node, FILE *file)
 {
-    fprintf(file, "{\"node\": \"%s\", \"name\": \"", place_of(import, node));
-    braid_text_write_json(file, name_of(import, node));
+    const struct finding_node shown = braid_import_find_node(import, node);
+    fprintf(file, "{\"node\": \"%s\", \"name\": \"", shown.place);
+    braid_text_write_json(file, shown.name);
     fprintf(file, "\"");
 }
 
@@ -104,19 +151,77 @@ static void write_members(const braid_import_info *info, FILE *file)
             info->num_captured, info->num_kept, info->longest_captured, info->longest_kept);
 }
 
-static void write_json(const braid_import *import, FILE *file)
+static void write_names(const struct import_findings *findings, FILE *file)
 {
+    const struct finding_function *names = findings_functions(&findings->names);
+    fprintf(file, "  \"nodes_by_kernel\": [");
+    for (size_t i = 0; i < findings->names.num; i++) {
+        fprintf(file, "%s\n    {\"name\": \"", i ? "," : "");
+        braid_text_write_json(file, findings->kernels[names[i].first].name);
+        fprintf(file, "\", \"nodes\": %u}", names[i].num);
+    }
+    fprintf(file, "],\n  \"nodes_by_level\": [");
+    for (uint32_t i = 0; i < findings->num_levels; i++)
+        fprintf(file, "%s%u", i ? ", " : "", findings->levels[i]);
+    fprintf(file, "],\n");
+}
+
+// 0: it is unknown.
+static void write_longest(const char *name, uint32_t longest, FILE *file)
+{
+    if (longest)
+        fprintf(file, "\"%s\": %u", name, longest);
+    else
+        fprintf(file, "\"%s\": null", name);
+}
+
+static void write_reason(const struct import_reason *reason, FILE *file)
+{
+    fprintf(file, "\"line\": %u, \"reason\": \"", reason->line);
+    braid_text_write_json(file, reason->text);
+    fprintf(file, "\"");
+}
+
+static void write_functions(const struct import_findings *findings, FILE *file)
+{
+    const struct finding_function *functions = findings_functions(&findings->functions);
+    fprintf(file, "  \"unproven_functions\": [");
+    for (size_t i = 0; i < findings->functions.num; i++) {
+        const struct finding_node *nodes = findings->nodes + functions[i].first;
+        fprintf(file, "%s\n    {\"kind\": \"%s\", \"name\": \"", i ? "," : "",
+                braid_captured_kind(nodes->type));
+        braid_text_write_json(file, nodes->name);
+        fprintf(file, "\", \"nodes\": %u, ", functions[i].num);
+        write_longest("longest_if_proven", functions[i].longest, file);
+        fprintf(file, ", \"reasons\": [");
+        for (uint32_t k = 0; k < functions[i].num; k += nodes[k].of_reason) {
+            fprintf(file, "%s{\"nodes\": %u, ", k ? ", " : "", nodes[k].of_reason);
+            write_reason(nodes[k].reason, file);
+            fprintf(file, "}");
+        }
+        fprintf(file, "]}");
+    }
+    fprintf(file, "],\n  ");
+    write_longest("longest_if_all_proven", findings->longest_of_all, file);
+    fprintf(file, ",\n  \"longest_is_left_out\": %s,\n", findings->is_cut ? "true" : "false");
+}
+
+static void write_json(const struct import_findings *findings, FILE *file)
+{
+    const braid_import *import = findings->import;
     const struct import_reason *reasons = import->uses.reasons.items;
     const struct import_edge *races = import->orders.races.items;
     fprintf(file, "{\n");
     write_members(&import->info, file);
+    write_names(findings, file);
+    write_functions(findings, file);
     fprintf(file, "  \"unproven\": [");
     for (size_t i = 0; i < import->uses.reasons.num; i++) {
         fprintf(file, "%s\n    ", i ? "," : "");
         write_node(import, reasons[i].node, file);
-        fprintf(file, ", \"line\": %u, \"reason\": \"", reasons[i].line);
-        braid_text_write_json(file, reasons[i].text);
-        fprintf(file, "\"}");
+        fprintf(file, ", ");
+        write_reason(&reasons[i], file);
+        fprintf(file, "}");
     }
     fprintf(file, "],\n  \"races\": [");
     for (size_t i = 0; i < import->orders.races.num; i++) {
@@ -129,16 +234,31 @@ static void write_json(const braid_import *import, FILE *file)
     fprintf(file, "]\n}\n");
 }
 
+// Memory may run out only before the first byte.
+static braid_status write_form(const braid_import *import, braid_import_report form, FILE *file)
+{
+    static void (*const writers[])(const struct import_findings *, FILE *) = {
+        [BRAID_IMPORT_TEXT] = write_text,
+        [BRAID_IMPORT_JSON] = write_json,
+        [BRAID_IMPORT_PAGE] = braid_import_write_page,
+    };
+    struct import_findings findings;
+    const bool is_found = braid_import_find(import, &findings);
+    if (is_found)
+        writers[form](&findings, file);
+    braid_import_findings_finish(&findings);
+    if (!is_found)
+        return braid_error_no_memory("the report of an import");
+    return fflush(file) || ferror(file)
+               ? braid_error(BRAID_IO_ERROR, "braid_import_write: cannot write")
+               : BRAID_OK;
+}
+
 braid_status braid_import_write(const braid_import *import, braid_import_report form, FILE *file)
 {
     if (!import || !file)
         return braid_error_null("braid_import_write", import ? "file" : "import");
-    if (form != BRAID_IMPORT_TEXT && form != BRAID_IMPORT_JSON)
+    if (form != BRAID_IMPORT_TEXT && form != BRAID_IMPORT_JSON && form != BRAID_IMPORT_PAGE)
         return braid_error_invalid("braid_import_write: form %d is unknown", (int)form);
-    if (form == BRAID_IMPORT_JSON)
-        write_json(import, file);
-    else
-        write_text(import, file);
-    return ferror(file) ? braid_error(BRAID_IO_ERROR, "braid_import_write: cannot write")
-                        : BRAID_OK;
+    return write_form(import, form, file);
 }

@@ -82,10 +82,12 @@ BRAID_INLINE void braid_import_get_info(const braid_import *import, braid_import
 typedef enum braid_import_report {
     BRAID_IMPORT_TEXT = 0,
     BRAID_IMPORT_JSON = 1,
+    BRAID_IMPORT_PAGE = 2, // HTML
 } braid_import_report;
 
-// Writes the info, each node that is not proven with its reason, and possible races.
-// Errors: BRAID_IO_ERROR.
+// Writes the info, how many nodes may run at once, and possible races. Tells why functions are not
+// proven, and the longest path if they were and shared no memory.
+// Errors: BRAID_IO_ERROR, BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_import_write(const braid_import *import,
                                                            braid_import_report form, FILE *file);
 

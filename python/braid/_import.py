@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 import os
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
@@ -77,14 +78,24 @@ class Imported(Owned):
 
     @property
     def text(self) -> str:
-        """What the import found: each node that is not proven with its reason, and possible races."""
+        """What the import found: orders, how many nodes may run at once, possible races, and functions that are not
+        proven, with the reason and how long the longest path would be if they were."""
         return self._write(lib.BRAID_IMPORT_TEXT)
 
     @property
     def report(self) -> Dict[str, Any]:
-        """The same as `text`, as numbers, strings and lists."""
+        """The same as `text`, as numbers, strings and lists, and each node that is not proven."""
         found: Dict[str, Any] = json.loads(self._write(lib.BRAID_IMPORT_JSON))
         return found
+
+    @property
+    def page(self) -> str:
+        """The same as `text`, as a page of HTML that needs nothing else."""
+        return self._write(lib.BRAID_IMPORT_PAGE)
+
+    def _repr_html_(self) -> str:
+        # a frame keeps the style of the page out of the notebook
+        return f'<iframe srcdoc="{html.escape(self.page)}" style="width:100%;height:480px;border:0"></iframe>'
 
     def _write(self, form: int) -> str:
         with self._owner as pointer:

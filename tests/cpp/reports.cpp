@@ -133,6 +133,7 @@ static void a_graph_is_imported(braid::device &device, void *captured)
     auto exec = braid::exec::create(device, imported);
     expect(imported.info().num_unproven > 0);
     imported.write(stdout, BRAID_IMPORT_JSON);
+    imported.write(stdout, BRAID_IMPORT_PAGE);
     auto runner = braid::runner::create(device, imported);
     runner.launch();
     runner.wait();

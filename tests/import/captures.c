@@ -95,7 +95,7 @@ void import_with(const braid_import_options *options)
 
 const char *report(braid_import_report form)
 {
-    static char written[4096];
+    static char written[8192];
     FILE *file = fmemopen(written, sizeof(written), "w");
     assert_non_null(file);
     check_ok(braid_import_write(here.import, form, file));

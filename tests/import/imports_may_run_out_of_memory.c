@@ -81,6 +81,40 @@ static braid_status import_with(braid_device *device, bool is_unwatched, braid_i
                                out_import);
 }
 
+// Returns whether an allocation failed.
+static bool try_writing(const braid_import *import, braid_import_report form, uint64_t nth)
+{
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    failing_memory_arm_once(nth);
+    const braid_status status = braid_import_write(import, form, file);
+    const bool has_failed = failing_memory_disarm();
+    if (has_failed)
+        check_fails(status, BRAID_NO_MEMORY, "the report of an import");
+    else
+        check_ok(status);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    assert_int_equal(ftell(file) == 0, has_failed);
+    fclose(file);
+    return has_failed;
+}
+
+static void a_report_may_run_out_of_memory(void **state)
+{
+    (void)state;
+    braid_import *import;
+    captured_world_make(&world);
+    check_ok(import_with(own_device("cuda"), false, &import));
+    for (int form = BRAID_IMPORT_TEXT; form <= BRAID_IMPORT_PAGE; form++) {
+        uint64_t nth = 1;
+        while (try_writing(import, (braid_import_report)form, nth))
+            nth++;
+        assert_true(nth > 10);
+    }
+    braid_import_destroy(import);
+    captured_world_finish(&world);
+}
+
 static void check_works(braid_device *device, bool is_unwatched)
 {
     braid_import *import;
@@ -139,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         owning_test(each_allocation_may_fail),
+        owning_test(a_report_may_run_out_of_memory),
     };
     write_file();
     const int num_failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,7 @@ static void a_chain_falls_apart(void **state)
                         "captured graph: 3 nodes: 3 kernels, 0 copies, 0 fills, 0 host calls\n"
                         "orders: 3 captured, 1 kept\n"
                         "longest path: 3 nodes captured, 2 kept\n"
+                        "nodes that may run at once, by level: 2 1 (most 2, mean 1.5)\n"
                         "0 nodes keep all captured orders\n");
     braid_import_destroy(here.import);
 }
@@ -42,7 +43,10 @@ static void a_kernel_without_proof_keeps_its_orders(void **state)
     import_with(&(braid_import_options){ TEXTS(text) });
     assert_int_equal(here.info.num_kept, 3);
     assert_int_equal(here.info.num_unproven, 1);
-    expect_report("1 node keeps all captured orders:\n  1 'follow': line ");
+    expect_report("1 node keeps all captured orders:\n  1 node of 'follow': line ");
+    expect_report(
+        "    if it were proven and shared no memory, the longest path could have 2 nodes, "
+        "now 3\n");
     assert_non_null(
         strstr(report(BRAID_IMPORT_JSON),
                "\"unproven\": [\n    {\"node\": \"1\", \"name\": \"follow\", \"line\": "));
@@ -66,7 +70,7 @@ static void texts_of_one_name_are_joined(void **state)
     begin_capture();
     LAUNCH("copy", here.memory[0], here.memory[1]);
     import_with(&(braid_import_options){ TEXTS(other_sizes) });
-    expect_report("  0 'copy': no text has it, with parameters of these sizes\n");
+    expect_report("  1 node of 'copy': no text has it, with parameters of these sizes (0)\n");
     braid_import_destroy(here.import);
     begin_capture();
     LAUNCH("copy", here.memory[0], here.memory[1]);
@@ -189,14 +193,15 @@ static void watched_memory_keeps_orders(void **state)
         assert_int_equal(here.info.num_kept, i < 2);
         assert_int_equal(here.info.num_unproven, i < 2);
         if (i < 2)
-            expect_report("  1 'copy': it touches memory that others may look at\n");
+            expect_report("  1 node of 'copy': it touches memory that others may look at (1)\n");
         braid_import_destroy(here.import);
     }
     begin_capture();
     LAUNCH("copy", here.memory[0], here.memory[1]);
     must(cuMemcpyDtoHAsync_v2(own, here.memory[2], 64, here.stream));
     import_with(&(braid_import_options){ TEXTS(text) });
-    expect_report("  1 'copy': it touches memory of the host, which others may look at\n");
+    expect_report(
+        "  1 node of 'copy': it touches memory of the host, which others may look at (1)\n");
     braid_import_destroy(here.import);
     const braid_import_buffer seen = { .address = (void *)(uintptr_t)here.memory[3], // NOLINT
                                        .bytes = BYTES,

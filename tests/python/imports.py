@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stream of a program that was captured becomes a graph. A stand-in plays the driver, and PTX runs on it."""
 import ctypes
+import html
+from html.parser import HTMLParser
 
 import pytest
 
@@ -81,6 +83,8 @@ def test_a_captured_stream_is_planned_and_played(program):
     assert found.info.num_kernels == 3 and found.info.num_unproven == 0
     assert found.info.longest_captured == 3 and found.info.longest_kept == 2
     assert found.report["kept_orders"] == 1 and "longest path: 3 nodes captured, 2 kept" in found.text
+    assert found.report["nodes_by_level"] == [2, 1] and "by level: 2 1 (most 2, mean 1.5)" in found.text
+    assert found.report["nodes_by_kernel"] == [{"name": "step", "nodes": 3}]
     graph = found.graph
     play = braid.Exec(program.device, graph)
     found.close()
@@ -105,6 +109,40 @@ def test_a_function_gives_texts(program):
     assert without.info.num_unproven == 2
     assert without.report["unproven"][0] == {
         "node": "0", "name": "step", "line": 0, "reason": "no text has it, with parameters of these sizes"}
+
+
+class Outline(HTMLParser):
+    """The tags of a page that are open, and the cells of its tables."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.cells = [], []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        assert tag not in ("script", "link", "img"), "it needs more than itself"
+        self.open += [] if tag == "meta" else [tag]
+        self.cells += [""] if tag == "td" else []
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "td":
+            self.cells[-1] += data
+
+
+def test_a_page_tells_the_same(program):
+    without = braid.Imported(program.device, program.capture([(0, 1), (2, 3), (1, 0)]))
+    assert without.report["unproven_functions"] == [
+        {"kind": "kernel", "name": "step", "nodes": 3, "longest_if_proven": 1,
+         "reasons": [{"nodes": 3, "line": 0, "reason": "no text has it, with parameters of these sizes"}]}]
+    assert without.report["longest_if_all_proven"] == 1 and not without.report["longest_is_left_out"]
+    page = Outline(without.page)
+    assert not page.open
+    assert page.cells[:6] == ["step", "no text has it, with parameters of these sizes", "", "3", "0, 1, 2", "1"]
+    assert f'<iframe srcdoc="{html.escape(without.page)}" ' in without._repr_html_()
 
 
 def test_failures_are_told(program):
