@@ -8,7 +8,7 @@
 #include "import/import.h"
 #include "support/check.h"
 
-enum { MOST_NODES = 1000, MOST_FUNCTIONS = 20, MOST_ACCESSES = 40000 };
+enum { MOST_NODES = 1000, MOST_FUNCTIONS = 20, MOST_ACCESSES = MOST_NODES };
 
 // A chain of kernels.
 struct chain {
@@ -196,19 +196,15 @@ static void only_some_functions_tell_of_the_longest_path(void **state)
     finish_chain();
 }
 
-// 200 nodes with as many accesses to one buffer are some 800 million pairs of accesses.
+// It is given up for the number of edges alone, before they are looked at.
 static void a_long_search_is_left_out(void **state)
 {
     (void)state;
     begin_chain();
     add_node(0, 0, "no text has it");
     add_node(1, 0, "no text has it");
-    for (uint32_t i = 0; i < 200; i++) {
-        const uint32_t node = add_node(2, 0, NULL);
-        for (uint32_t k = 0; k < 200; k++)
-            add_access(node, i < 100 ? 0 : 1, k == 0);
-    }
     end_chain();
+    chain.import.captured.edges.num = 1000000000;
     expect(BRAID_IMPORT_TEXT,
            "  1 node of 'f0': no text has it (0)\n  1 node of 'f1': no text has it (1)\n"
            "  the graph is too large to tell how short the longest path could be\n");
