@@ -45,7 +45,7 @@ struct times {
 struct braid_runner {
     braid_device *device;
     braid_graph *graph;
-    uint64_t digest; // of the graph that all ways play
+    uint64_t digest; // all ways play a graph that has it
     braid_runner_options options;
     struct way ways[MOST_WAYS];
     uint32_t num_ways;
@@ -487,7 +487,7 @@ static braid_status make(braid_runner *runner)
     return status;
 }
 
-// What a frame leaves for the next one must not be in an exec that is changed for another one.
+// An exec that is changed for another one would lose data that a frame leaves for the next.
 static braid_status check_graph(const braid_graph *graph)
 {
     if (graph->ranks)
