@@ -5,11 +5,14 @@
 
 static CUgraphExec program;
 static unsigned num_before;
+static bool fails;
 
 static braid_status play_before(braid_device *device, braid_stream *stream, void *user)
 {
     (void)device, (void)user;
     num_before++;
+    if (fails)
+        return BRAID_DEVICE_ERROR;
     return cuGraphLaunch(program, braid_stream_get_handle(stream)) ? BRAID_DEVICE_ERROR : BRAID_OK;
 }
 
@@ -98,11 +101,37 @@ static void a_captured_stream_takes_no_launch(void **state)
     must(cuGraphDestroy(here.graph));
 }
 
+static void a_failure_of_the_programs_graph_is_told(void **state)
+{
+    (void)state;
+    braid_runner *runner;
+    braid_runner_info info = { .is_chosen = false };
+    uint32_t num = 0, num_failed = 0;
+    capture();
+    fails = true;
+    check_ok(braid_import_create(here.device, here.graph, &(braid_import_options){ TEXTS(text) },
+                                 &here.import));
+    check_ok(braid_runner_create(here.device, braid_import_get_graph(here.import),
+                                 &(braid_runner_options){ .as_before = play_before }, &runner));
+    for (; !info.is_chosen && num < 2000; num++) {
+        num_failed += braid_runner_launch(runner, NULL) != BRAID_OK;
+        check_ok(braid_runner_wait(runner));
+        braid_runner_get_info(runner, &info);
+    }
+    fails = false;
+    assert_int_equal(num_failed, 1);
+    assert_int_equal(word_of(2), num - 1);
+    braid_runner_destroy(runner);
+    braid_import_destroy(here.import);
+    must(cuGraphDestroy(here.graph));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_launch_does_the_work_once),
         cmocka_unit_test(a_captured_stream_takes_no_launch),
+        cmocka_unit_test(a_failure_of_the_programs_graph_is_told),
     };
     return cmocka_run_group_tests(tests, open_captures, close_captures);
 }
