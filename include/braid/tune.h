@@ -58,8 +58,8 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_tune(braid_graph *graph,
 
 // A graph that finds the fastest way to play while the program launches it. Its first frames try
 // ways in turns: plans by guesses, by measured costs, and on fewer lanes, and the program's own
-// way. The fastest plays all others. Frames run one after another, on any streams. Thread-safety:
-// one thread at a time.
+// way. The fastest plays all others. Frames run one after another, on any streams.
+// Thread-safety: one thread at a time.
 typedef struct braid_runner braid_runner;
 
 // Options of braid_runner_create.
@@ -71,8 +71,8 @@ typedef struct braid_runner_options {
     void *user; // must live as long as the runner
 } braid_runner_options;
 
-// Makes a runner. The graph gets other costs, and outlives the runner. Once changed,
-// it gets no plans.
+// Makes a runner. The graph gets other costs, and outlives the runner. Once changed, it gets no
+// plans.
 // Errors: those of braid_exec_create. BRAID_UNSUPPORTED (a group, communicators, versioned
 // buffers).
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_runner_create(braid_device *device,
@@ -83,8 +83,9 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_runner_create(braid_device *dev
 // Waits for its frames, and frees it.
 BRAID_API void braid_runner_destroy(braid_runner *runner);
 
-// Runs one frame, as braid_exec_launch. About a hundred frames try ways. Some of these launches
-// make or destroy an exec, or only tell traps. Errors: those of braid_exec_launch and `as_before`.
+// Runs one frame, as braid_exec_launch. About 150 frames try ways. Some of these launches make or
+// destroy an exec, or only tell traps.
+// Errors: those of braid_exec_launch and `as_before`.
 BRAID_API BRAID_MUST_CHECK braid_status braid_runner_launch(braid_runner *runner,
                                                             braid_stream *stream);
 

@@ -12,7 +12,7 @@ from braid._device import Device, Stream
 from braid._errors import check, refuse
 from braid._exec import Exec
 from braid._graph import Graph
-from braid._interrupts import poll, raise_interrupt
+from braid._interrupts import raise_interrupt
 from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._text import string
 
