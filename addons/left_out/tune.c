@@ -84,6 +84,12 @@ braid_status braid_runner_wait(braid_runner *runner)
     return braid_error_left_out("braid_runner_wait", "tune");
 }
 
+braid_status braid_runner_query(braid_runner *runner)
+{
+    (void)runner;
+    return braid_error_left_out("braid_runner_query", "tune");
+}
+
 braid_exec *braid_runner_get_exec(braid_runner *runner)
 {
     (void)runner;

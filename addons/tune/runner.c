@@ -438,6 +438,20 @@ braid_status braid_runner_wait(braid_runner *runner)
     return status;
 }
 
+braid_status braid_runner_query(braid_runner *runner)
+{
+    if (!runner)
+        return braid_error_null("braid_runner_query", "runner");
+    braid_status status = braid_inside_check("braid_runner_query", runner);
+    if (!status && runner->has_last)
+        status = braid_event_query(runner->last);
+    for (uint32_t i = 0; i < runner->num_ways && !status; i++) {
+        if (runner->ways[i].exec)
+            status = braid_exec_wait_for(runner->ways[i].exec, BRAID_LAST_FRAME, 0);
+    }
+    return status;
+}
+
 // ---- making ----
 
 static braid_status make_times(braid_runner *runner, struct times *times)

@@ -92,6 +92,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_runner_launch(braid_runner *runner
 // Blocks until the last launch has ended. Errors: those of braid_exec_wait.
 BRAID_API BRAID_MUST_CHECK braid_status braid_runner_wait(braid_runner *runner);
 
+// Asks once, and tells no trap. Errors: BRAID_NOT_READY (something runs), those of braid_exec_wait.
+BRAID_API BRAID_MUST_CHECK braid_status braid_runner_query(braid_runner *runner);
+
 // The runner's exec, once it is chosen; NULL before, and where launches play as before.
 BRAID_API braid_exec *braid_runner_get_exec(braid_runner *runner);
 

@@ -8,11 +8,11 @@ from typing import Any, Callable, Optional
 from braid._binding import ffi, lib
 from braid._calls import Call
 from braid._checks import check_queue_call, check_reach
-from braid._device import Device, Stream
+from braid._device import Device, Stream, is_ready
 from braid._errors import check, refuse
 from braid._exec import Exec
 from braid._graph import Graph
-from braid._interrupts import raise_interrupt
+from braid._interrupts import poll, raise_interrupt
 from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._text import string
 
@@ -77,11 +77,23 @@ class Runner(Owned):
         raise_interrupt()
 
     def wait(self) -> None:
-        """Blocks until the last launch has ended. Raises as Exec.wait does."""
+        """Blocks until the last launch has ended. Raises as Exec.wait does. KeyboardInterrupt leaves a wait at once."""
         with self._owner as pointer:
+            poll(lambda: self._is_over(pointer))
             status = lib.braid_runner_wait(pointer)
         self.graph._kept.failures.report()
         check(status)
+
+    def _is_over(self, pointer: Any) -> bool:
+        """Whether nothing is left to wait for; a failure is told by the wait."""
+        self.graph._kept.failures.raise_interrupt()
+        return lib.braid_runner_query(pointer) != lib.BRAID_NOT_READY
+
+    @property
+    def done(self) -> bool:
+        """Whether all launches have ended."""
+        with self._owner as pointer:
+            return is_ready(lib.braid_runner_query(pointer))
 
     @property
     def exec(self) -> Optional[Exec]:

@@ -137,6 +137,7 @@ static void a_graph_is_imported(braid::device &device, void *captured)
     auto runner = braid::runner::create(device, imported);
     runner.launch();
     runner.wait();
+    expect(runner.done());
     expect(std::string(runner.info().way) == "guessed costs" && !runner.chosen_exec());
 }
 

@@ -142,6 +142,7 @@ static void runners_refuse_null(void **state)
     refuses(braid_runner_create(all->device, all->graph, NULL, NULL), "out_runner");
     refuses(braid_runner_launch(NULL, NULL), "runner");
     refuses(braid_runner_wait(NULL), "runner");
+    refuses(braid_runner_query(NULL), "runner");
     braid_runner_info info = { .frame_ns = 7 };
     braid_runner_get_info(NULL, &info);
     assert_string_equal(info.way, "");

@@ -47,6 +47,7 @@ static void a_function_tells_its_name(void **state)
     CHECK_LEFT_OUT(braid_runner_create(NULL, graph, NULL, NULL), "tune");
     CHECK_LEFT_OUT(braid_runner_launch(NULL, NULL), "tune");
     CHECK_LEFT_OUT(braid_runner_wait(NULL), "tune");
+    CHECK_LEFT_OUT(braid_runner_query(NULL), "tune");
     CHECK_LEFT_OUT(braid_graph_load_costs(graph, NULL, ""), "tune");
     CHECK_LEFT_OUT(braid_graph_save_costs(graph, NULL, ""), "tune");
     CHECK_LEFT_OUT(braid_ranks_open(NULL, &ranks), "ranks");

@@ -116,6 +116,21 @@ def test_a_wait_for_a_stream_ends_at_once(device, what):
         thing.close()
 
 
+def test_a_wait_for_a_runner_ends_at_once(device):
+    held, graph = Held(), braid.Graph()
+    graph.host(held)
+    runner = braid.Runner(device, graph)
+    runner.launch()
+    with pytest.raises(KeyboardInterrupt):
+        held.waits.set()
+        runner.wait()
+    assert held.num_ended == 0 and not runner.done
+    held.leave.set()
+    runner.wait()
+    assert held.num_ended == 1 and runner.done
+    runner.close()
+
+
 def test_a_copy_that_nobody_waits_for_keeps_its_array(device):
     held, memory, array = Held(), device.allocate(8), np.ones(1)
     alive = weakref.ref(array)

@@ -155,6 +155,41 @@ static void a_frame_that_failed_half_way_comes_before_the_next(void **state)
     braid_runner_destroy(world.runner);
 }
 
+static void wait_until_told(void *user)
+{
+    while (!atomic_load((atomic_bool *)user))
+        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+}
+
+static braid_status queue_held(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device;
+    return braid_stream_host_call(stream, wait_until_told, user);
+}
+
+static void a_query_tells_frames_that_run(void **state)
+{
+    (void)state;
+    braid_graph *graph = make_graph();
+    static atomic_bool is_told;
+    check_ok(braid_graph_add_queue_call(
+        graph, &(braid_queue_call){ .call = queue_held, .user = &is_told }, NULL));
+    make_runner(graph, NULL);
+    check_ok(braid_runner_query(world.runner));
+    check_ok(braid_runner_launch(world.runner, NULL));
+    check_fails(braid_runner_query(world.runner), BRAID_NOT_READY, "");
+    atomic_store(&is_told, true);
+    check_ok(braid_runner_wait(world.runner));
+    launch_until_chosen(BRAID_OK);
+    check_ok(braid_runner_wait(world.runner));
+    check_ok(braid_runner_query(world.runner));
+    atomic_store(&is_told, false);
+    check_ok(braid_runner_launch(world.runner, NULL));
+    check_fails(braid_runner_query(world.runner), BRAID_NOT_READY, "");
+    atomic_store(&is_told, true);
+    braid_runner_destroy(world.runner);
+}
+
 static braid_status fail_once(braid_device *device, braid_stream *stream, void *user)
 {
     (void)device, (void)stream, (void)user;
@@ -272,6 +307,7 @@ int main(void)
         owning_test(a_trap_is_told_also_if_its_plan_is_dropped),
         owning_test(ways_are_tried_while_frames_are_queued_ahead),
         owning_test(a_frame_that_failed_half_way_comes_before_the_next),
+        owning_test(a_query_tells_frames_that_run),
         owning_test(a_plan_that_fails_is_not_tried_again),
         owning_test(a_graph_that_has_grown_is_not_played),
         owning_test(a_runner_is_not_entered_from_inside),

@@ -39,6 +39,10 @@ template <class Errors> class basic_runner
     {
         return Errors::template from<void>(braid_runner_wait(get()), [] {});
     }
+    result<bool> done() const
+    {
+        return detail::ready<Errors>(braid_runner_query(get()));
+    }
     // nullptr: launches still try ways, or play as before.
     braid_exec *chosen_exec() const noexcept
     {
