@@ -14,7 +14,6 @@ enum { ALIGNMENT = 512 }; // the driver aligns allocations so
 struct builder {
     braid_import *import;
     struct gpu_backend *gpu;
-    braid_node *nodes;         // by captured node; { 0 }: it has none
     braid_resource *resources; // by number in struct import_access; { 0 }: it has none yet
     uint32_t num_named;
     uint32_t node; // which is added
@@ -121,7 +120,7 @@ static braid_status take_edges(struct builder *builder)
     const struct import_edge *all = list->items;
     for (; builder->next_edge < list->num && all[builder->next_edge].to == builder->node;
          builder->next_edge++) {
-        if (!braid_array_put(&builder->after, &builder->nodes[all[builder->next_edge].from],
+        if (!braid_array_put(&builder->after, &builder->import->nodes[all[builder->next_edge].from],
                              sizeof(braid_node)))
             return no_memory();
     }
@@ -314,7 +313,7 @@ static braid_status add_host(struct builder *builder, braid_node *out_node)
 static braid_status add_node(struct builder *builder)
 {
     braid_import_info *info = &builder->import->info;
-    braid_node *node = &builder->nodes[builder->node];
+    braid_node *node = &builder->import->nodes[builder->node];
     size_t first_patch;
     builder->accesses.num = builder->after.num = 0;
     braid_status status =
@@ -351,11 +350,11 @@ static bool begin(struct builder *builder)
     const size_t num_nodes = import->captured.nodes.num;
     const size_t num_functions = import->captured.functions.num;
     const struct captured_function *functions = import->captured.functions.items;
-    builder->nodes = braid_allocate_zeroed(num_nodes, sizeof(*builder->nodes));
+    import->nodes = braid_allocate_zeroed(num_nodes, sizeof(*import->nodes));
     builder->resources = braid_allocate_zeroed(import->memory.buffers.num + USE_FIRST_BUFFER,
                                                sizeof(*builder->resources));
     import->kernels = braid_allocate_zeroed(num_functions, sizeof(*import->kernels));
-    if (!builder->nodes || !builder->resources || !import->kernels)
+    if (!import->nodes || !builder->resources || !import->kernels)
         return false;
     for (size_t i = 0; i < num_functions; i++)
         import->kernels[i] = (braid_kernel){ .name = functions[i].name, .cuda = {
@@ -374,7 +373,6 @@ braid_status braid_import_build(struct gpu_backend *gpu, braid_import *import)
         status = add_node(&builder);
     if (!status)
         import->graph->edges_only = true;
-    braid_free(builder.nodes);
     braid_free(builder.resources);
     braid_array_finish(&builder.accesses);
     braid_array_finish(&builder.after);

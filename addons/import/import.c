@@ -71,22 +71,28 @@ static braid_status find_variables(braid_import *import, struct import_code *cod
     return status;
 }
 
-// The device is current.
-static braid_status read_captured(struct gpu_backend *gpu, gpu_graph captured,
-                                  const braid_import_options *options, braid_import *import)
+braid_status braid_import_find_accesses(struct gpu_backend *gpu,
+                                        const braid_import_options *options,
+                                        struct import_code *code, braid_import *import)
 {
-    struct import_code *code = NULL;
-    braid_status status = braid_captured_read(gpu, captured, &import->captured);
-    if (!status)
-        status = braid_import_memory_create(gpu, &import->captured, options, &import->memory);
-    if (!status)
-        status = braid_import_read_code(&import->captured, options, &code);
+    braid_status status =
+        braid_import_memory_create(gpu, &import->captured, options, &import->memory);
     if (!status)
         status = find_variables(import, code);
     if (!status)
         status = braid_import_find_uses(&import->memory, code, &import->uses);
-    braid_import_code_finish(code, import->captured.functions.num);
+    import->memory.options = NULL; // the program's
     return status;
+}
+
+// The device is current.
+static braid_status read_captured(struct gpu_backend *gpu, gpu_graph captured,
+                                  const braid_import_options *options, braid_import *import)
+{
+    braid_status status = braid_captured_read(gpu, captured, &import->captured);
+    if (!status)
+        status = braid_import_read_code(&import->captured, options, &import->code);
+    return status ? status : braid_import_find_accesses(gpu, options, import->code, import);
 }
 
 static braid_status make(struct gpu_backend *gpu, gpu_graph captured,
@@ -104,7 +110,6 @@ static braid_status make(struct gpu_backend *gpu, gpu_graph captured,
         status = braid_import_build(gpu, import);
     if (!status)
         tell(import);
-    import->memory.options = NULL; // the program's
     return status;
 }
 
@@ -166,12 +171,19 @@ void braid_import_destroy(braid_import *import)
     if (!import)
         return;
     braid_graph_destroy(import->graph);
+    braid_import_code_finish(import->code, import->captured.functions.num);
     braid_free(import->kernels);
+    braid_free(import->nodes);
+    braid_import_finish(import);
+    braid_free(import);
+}
+
+void braid_import_finish(braid_import *import)
+{
     braid_import_orders_finish(&import->orders);
     braid_import_uses_finish(&import->uses);
     braid_import_memory_finish(&import->memory);
     braid_captured_finish(&import->captured);
-    braid_free(import);
 }
 
 braid_graph *braid_import_get_graph(braid_import *import)

@@ -7,6 +7,7 @@
 
 #include "import/captured.h"
 #include "import/memory.h"
+#include "import/texts.h"
 #include "import/uses.h"
 
 struct braid_import {
@@ -15,12 +16,23 @@ struct braid_import {
     struct import_memory memory;
     struct import_uses uses;
     struct import_orders orders;
-    braid_kernel *kernels; // by captured function
+    struct import_code *code; // by captured function
+    braid_kernel *kernels;    // the same
+    braid_node *nodes;        // by captured node; { 0 }: it has none
     braid_import_info info;
 };
 
 // Its captured nodes, with their accesses.
 struct import_order braid_import_order(const braid_import *import);
+
+// Finds memory and accesses of the captured nodes, by the code of their functions. The device is
+// current. Errors: those of memory.h and uses.h.
+braid_status braid_import_find_accesses(struct gpu_backend *gpu,
+                                        const braid_import_options *options,
+                                        struct import_code *code, braid_import *import);
+
+// Frees all but the graph, and that which its nodes use.
+void braid_import_finish(braid_import *import);
 
 // Whether it is one CUDA device.
 bool braid_import_has_cuda(const braid_device *device);

@@ -17,6 +17,18 @@ braid_status braid_import_create_sized(braid_device *device, void *captured,
     return braid_error_left_out("braid_import_create", "import");
 }
 
+braid_status braid_import_update_sized(const braid_import *import, void *captured,
+                                       const braid_import_options *options, braid_exec *exec,
+                                       size_t size)
+{
+    (void)import;
+    (void)captured;
+    (void)options;
+    (void)exec;
+    (void)size;
+    return braid_error_left_out("braid_import_update", "import");
+}
+
 void braid_import_destroy(braid_import *import)
 {
     (void)import;

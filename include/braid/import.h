@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include <braid/device.h>
+#include <braid/exec.h>
 #include <braid/graph.h>
 #include <braid/status.h>
 
@@ -57,6 +58,17 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_create(braid_device *dev
                                                                const braid_import_options *options,
                                                                braid_import **out_import);
 
+// Gives an exec of the import's graph the values of another capture: arguments, grids, and ends and
+// sizes of copies and fills. All else must be equal, and the exec's orders must do for the memory
+// that nodes share now. No text is read again, and the info and report stay. On an error the exec
+// keeps its values. A runner has several execs: update the one that it has chosen.
+// Errors: BRAID_INVALID_ARGUMENT (names a node that differs, or two that need an order), else those
+// of braid_import_create and braid_exec_set.
+BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_update(const braid_import *import,
+                                                               void *captured,
+                                                               const braid_import_options *options,
+                                                               braid_exec *exec);
+
 // Frees the import and its graph. No exec of the graph is left.
 BRAID_API void braid_import_destroy(braid_import *import);
 
@@ -101,6 +113,14 @@ BRAID_INLINE braid_status braid_import_create(braid_device *device, void *captur
 {
     return braid_import_create_sized(device, captured, options, out_import,
                                      sizeof(braid_import_options));
+}
+BRAID_API BRAID_MUST_CHECK braid_status
+braid_import_update_sized(const braid_import *import, void *captured,
+                          const braid_import_options *options, braid_exec *exec, size_t size);
+BRAID_INLINE braid_status braid_import_update(const braid_import *import, void *captured,
+                                              const braid_import_options *options, braid_exec *exec)
+{
+    return braid_import_update_sized(import, captured, options, exec, sizeof(braid_import_options));
 }
 BRAID_API void braid_import_get_info_sized(const braid_import *import, braid_import_info *out_info,
                                            size_t size);

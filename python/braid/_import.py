@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 from braid._binding import ffi, lib
 from braid._device import Device
 from braid._errors import check, refuse
+from braid._exec import Exec
 from braid._graph import Graph
 from braid._interrupts import stray
 from braid._lifetime import Hold, Owned, Owner, run_deferred
@@ -69,6 +70,15 @@ class Imported(Owned):
     def graph(self) -> Graph:
         """The graph to plan and play. It takes no further nodes, and keeps the import."""
         return Graph._of_import(lib.braid_import_get_graph(self._owner.pointer), self._owner, Hold(self._owner))
+
+    def update(self, captured: int, exec: Exec, *, buffers: Sequence[Any] = (), is_unwatched: bool = False) -> None:
+        """Gives an exec of the graph the values of another capture of the same shape: see braid_import_update."""
+        options = ffi.new("braid_import_options *")
+        kept: List[Any] = []
+        _fill_lists(options, kept, (), (), buffers)
+        options.is_unwatched = is_unwatched
+        with self._owner as pointer, exec._owner as of:
+            check(lib.braid_import_update(pointer, ffi.cast("void *", int(captured)), options, of))
 
     @property
     def info(self) -> ImportInfo:

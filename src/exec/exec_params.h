@@ -40,6 +40,11 @@ void braid_exec_values_mark(struct exec_values *values, const struct tasks *task
 // The bytes of a node's target (braid_target) that is no argument, without `from` and `bytes`.
 struct value_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, uint32_t target);
 
+// Writes values, those of each node together, or refuses them all. The lock is held. It allocates
+// nothing and calls no driver. Errors, which name the node: BRAID_INVALID_ARGUMENT (a value that
+// the graph would not take), BRAID_UNSUPPORTED (the player says that it never takes it).
+braid_status braid_exec_put_values(braid_exec *exec, const struct value_edit *edits, uint32_t num);
+
 struct exec_params {
     uint32_t num;
     struct names names;

@@ -273,11 +273,7 @@ static braid_status put_node(braid_exec *exec, const struct value_edit *edits, u
     return BRAID_OK;
 }
 
-// With the lock held.
-// Writes values, those of each node together, or refuses them all. It allocates nothing and calls
-// no driver. Errors, which name the node: BRAID_INVALID_ARGUMENT (a value that the graph would not
-// take), BRAID_UNSUPPORTED (the player says that it never takes it).
-static braid_status exec_put_values(braid_exec *exec, const struct value_edit *edits, uint32_t num)
+braid_status braid_exec_put_values(braid_exec *exec, const struct value_edit *edits, uint32_t num)
 {
     braid_status status = BRAID_OK;
     bool is_one_node = !num || count_of_node(edits, num) == num;
@@ -299,7 +295,7 @@ braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const vo
     uint32_t num = params->first_use[parameter + 1] - first;
     for (uint32_t i = 0; i < num; i++)
         params->uses[first + i].from = (const unsigned char *)value + params->offsets[first + i];
-    return exec_put_values(exec, params->uses + first, num);
+    return braid_exec_put_values(exec, params->uses + first, num);
 }
 
 braid_status braid_exec_check_param(const char *function, const braid_exec *exec,
@@ -569,7 +565,7 @@ static braid_status set_target(const struct setter *setter, uint32_t target, con
     else
         add_piece(setter, target, value, bytes_of(setter, target), &pieces);
     pthread_mutex_lock(&setter->exec->turn.lock);
-    braid_status status = exec_put_values(setter->exec, pieces.edits, pieces.num);
+    braid_status status = braid_exec_put_values(setter->exec, pieces.edits, pieces.num);
     pthread_mutex_unlock(&setter->exec->turn.lock);
     return status;
 }

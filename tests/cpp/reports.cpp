@@ -132,6 +132,7 @@ static void a_graph_is_imported(braid::device &device, void *captured)
     auto imported = braid::imported::create(device, captured, { /* no text */ });
     auto exec = braid::exec::create(device, imported);
     expect(imported.info().num_unproven > 0);
+    imported.update(captured, exec.get());
     imported.write(stdout, BRAID_IMPORT_JSON);
     imported.write(stdout, BRAID_IMPORT_PAGE);
     auto runner = braid::runner::create(device, imported);

@@ -125,6 +125,10 @@ static void imports_refuse_null(void **state)
     refuses(braid_import_create(NULL, &graph, NULL, &import), "device");
     refuses(braid_import_create(all->device, NULL, NULL, &import), "captured");
     refuses(braid_import_create(all->device, &graph, NULL, NULL), "out_import");
+    const braid_import *some = (const braid_import *)(const void *)&graph;
+    refuses(braid_import_update(NULL, &graph, NULL, all->exec), "import");
+    refuses(braid_import_update(some, NULL, NULL, all->exec), "captured");
+    refuses(braid_import_update(some, &graph, NULL, NULL), "exec");
     refuses(braid_import_write(NULL, BRAID_IMPORT_TEXT, stdout), "import");
     braid_import_info info = { .num_nodes = 7 };
     braid_import_get_info(NULL, &info);

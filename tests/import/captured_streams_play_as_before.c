@@ -49,10 +49,12 @@ struct trial {
     CUfunction functions[KERNELS];
     uint32_t num_streams;
     CUdeviceptr allocations[ALLOCATIONS]; // 0: it is none now
+    uint32_t shift, map[TABLE];           // what a later capture has other than the first
     CUgraph graph;
 };
 
-static uint64_t seed_now, num_compared, num_unproven, num_removed, num_allocations, num_races;
+static uint64_t seed_now, num_compared, num_unproven, num_removed, num_allocations, num_races,
+    num_updated, num_update_refused;
 
 static void must(CUresult result)
 {
@@ -118,14 +120,14 @@ static uint64_t choose_pointer(struct random *random, const struct trial *trial)
     const CUdeviceptr allocation = trial->allocations[random_below(random, ALLOCATIONS)];
     if (allocation && random_chance(random, 50))
         return allocation + KERNEL_FIRST;
-    return (uintptr_t)(buffers[random_below(random, TABLE)] + KERNEL_FIRST);
+    return (uintptr_t)(buffers[trial->map[random_below(random, TABLE)]] + KERNEL_FIRST);
 }
 
 static void launch(struct random *random, struct trial *trial, CUstream stream)
 {
     uint64_t own[KERNEL_POINTERS], pointer;
     unsigned char all[KERNEL_STRUCT_BYTES] = { 0 };
-    uint32_t number = random_below(random, 8);
+    uint32_t number = random_below(random, 8) ^ trial->shift;
     memcpy(all, &number, sizeof(number));
     for (int i = 0; i < 3; i++) {
         own[i] = choose_pointer(random, trial);
@@ -149,15 +151,17 @@ static void fill(struct random *random, const struct trial *trial, CUstream stre
         must(cuMemsetD16Async(to, (unsigned short)random_below(random, 999), 32, stream));
         break;
     default:
-        must(cuMemsetD32Async(to, random_below(random, 99), 1 + random_below(random, 64), stream));
+        must(cuMemsetD32Async(to, random_below(random, 99) + trial->shift,
+                              1 + random_below(random, 64), stream));
     }
 }
 
 static void copy(struct random *random, const struct trial *trial, CUstream stream)
 {
     const CUdeviceptr from = choose_pointer(random, trial), to = choose_pointer(random, trial);
+    const uint32_t bytes = 8 + random_below(random, 256);
     if (to != from)
-        must(cuMemcpyDtoDAsync_v2(to, from, 8 + random_below(random, 256), stream));
+        must(cuMemcpyDtoDAsync_v2(to, from, bytes, stream));
 }
 
 static void copy_rows(struct random *random, CUstream stream)
@@ -227,12 +231,9 @@ static void capture_step(struct random *random, struct trial *trial)
         allocate(random, trial, stream);
 }
 
-static void make_trial(struct random *random, struct trial *trial)
+static void capture(struct random *random, struct trial *trial)
 {
-    memset(trial, 0, sizeof(*trial));
-    for (int i = 0; i < KERNELS; i++)
-        make_kernel(random, trial, i);
-    trial->num_streams = random_chance(random, 60) ? 1 : 2 + random_below(random, 2);
+    memset(trial->allocations, 0, sizeof(trial->allocations));
     must(cuStreamBeginCapture_v2(world.streams[0], CU_STREAM_CAPTURE_MODE_RELAXED));
     for (uint32_t i = 1; i < trial->num_streams; i++)
         wait_for(world.streams[i], world.streams[0]);
@@ -245,6 +246,29 @@ static void make_trial(struct random *random, struct trial *trial)
     for (uint32_t i = 1; i < trial->num_streams; i++)
         wait_for(world.streams[0], world.streams[i]);
     must(cuStreamEndCapture(world.streams[0], &trial->graph));
+}
+
+static void make_trial(struct random *random, struct trial *trial)
+{
+    memset(trial, 0, sizeof(*trial));
+    for (int i = 0; i < KERNELS; i++)
+        make_kernel(random, trial, i);
+    for (uint32_t i = 0; i < TABLE; i++)
+        trial->map[i] = i;
+    trial->num_streams = random_chance(random, 60) ? 1 : 2 + random_below(random, 2);
+}
+
+// Buffers change places. Sometimes two become one, so that nodes may share more than before.
+static void make_later(struct random *random, struct trial *trial)
+{
+    trial->shift = random_below(random, 8);
+    for (uint32_t i = 0; i + 1 < TABLE; i++) {
+        const uint32_t other = i + random_below(random, TABLE - i), kept = trial->map[i];
+        trial->map[i] = trial->map[other];
+        trial->map[other] = kept;
+    }
+    if (random_chance(random, 30))
+        trial->map[0] = trial->map[1];
 }
 
 static void finish_trial(struct trial *trial)
@@ -267,7 +291,7 @@ static void play_captured(const struct trial *trial, unsigned char *out_bytes)
     must(cuGraphExecDestroy(exec));
 }
 
-static void play_imported(struct random *random, braid_import *import, unsigned char *out_bytes)
+static braid_exec *make_exec(struct random *random, braid_import *import)
 {
     braid_exec *exec;
     const braid_exec_options options = {
@@ -276,12 +300,16 @@ static void play_imported(struct random *random, braid_import *import, unsigned 
         .frames_in_flight = 1 + random_below(random, 2),
     };
     check_ok(braid_exec_create(world.device, braid_import_get_graph(import), &options, &exec));
+    return exec;
+}
+
+static void play_imported(braid_exec *exec, unsigned char *out_bytes)
+{
     reset_memory(seed_now);
     for (int i = 0; i < FRAMES; i++)
         check_ok(braid_exec_launch(exec, world.stream));
     check_ok(braid_exec_wait(exec));
     copy_memory(out_bytes);
-    braid_exec_destroy(exec);
 }
 
 static void compare(const unsigned char *expected, const unsigned char *found)
@@ -294,6 +322,26 @@ static void compare(const unsigned char *expected, const unsigned char *found)
                  at % KERNEL_BUFFER_BYTES, at / KERNEL_BUFFER_BYTES);
 }
 
+// The same steps with other numbers and buffers, which an exec of the first capture takes.
+static void try_later(struct random random, struct trial *trial, const braid_import *import,
+                      braid_exec *exec)
+{
+    static unsigned char expected[RESULT_BYTES], found[RESULT_BYTES];
+    capture(&random, trial);
+    const braid_status status = braid_import_update(import, trial->graph, NULL, exec);
+    if (!status) {
+        play_captured(trial, expected);
+        play_imported(exec, found);
+        compare(expected, found);
+    } else if (status != BRAID_INVALID_ARGUMENT ||
+               !strstr(braid_error_get_message(), "import it anew")) {
+        fail_msg("seed %llu: %s", (unsigned long long)seed_now, braid_error_get_message());
+    }
+    num_updated += !status;
+    num_update_refused += status != BRAID_OK;
+    must(cuGraphDestroy(trial->graph));
+}
+
 static void try_one(struct random *random)
 {
     static struct trial trial;
@@ -301,6 +349,8 @@ static void try_one(struct random *random)
     braid_import *import;
     braid_import_info info;
     make_trial(random, &trial);
+    const struct random steps = *random;
+    capture(random, &trial);
     check_ok(braid_import_create(
         world.device, trial.graph,
         &(braid_import_options){ .texts = trial.given, .num_texts = trial.num_given }, &import));
@@ -313,11 +363,16 @@ static void try_one(struct random *random)
     if (is_ordered || !SEES_RACES)
         play_captured(&trial, expected);
     must(cuGraphDestroy(trial.graph));
+    braid_exec *exec = make_exec(random, import);
     if (is_ordered || !SEES_RACES)
-        play_imported(random, import, found);
+        play_imported(exec, found);
     if (is_ordered)
         compare(expected, found);
     num_compared += is_ordered;
+    make_later(random, &trial);
+    if (trial.num_streams == 1)
+        try_later(steps, &trial, import, exec);
+    braid_exec_destroy(exec);
     braid_import_destroy(import);
     finish_trial(&trial);
 }
@@ -364,11 +419,14 @@ static void imports_write_what_captures_do(void **state)
     }
     close_world();
     print_message("summary: %llu of %llu captures compared; %llu nodes not proven, %llu orders "
-                  "removed, %llu allocations, %llu possible races\n",
+                  "removed, %llu allocations, %llu possible races; %llu later captures taken, %llu "
+                  "refused\n",
                   (unsigned long long)num_compared, (unsigned long long)num,
                   (unsigned long long)num_unproven, (unsigned long long)num_removed,
-                  (unsigned long long)num_allocations, (unsigned long long)num_races);
+                  (unsigned long long)num_allocations, (unsigned long long)num_races,
+                  (unsigned long long)num_updated, (unsigned long long)num_update_refused);
     assert_true(num_removed > num);
+    assert_true(num_updated > num / 8 && num_update_refused > 0);
 }
 
 int main(void)

@@ -16,6 +16,10 @@ const char text[] =
          "mov.u32 %r0, 0;\nnext:\nsetp.ge.u64 %p, %d0, %d1;\n@%p bra done;\n"
          "ld.global.u32 %r1, [%d0]; add.u32 %r0, %r0, %r1; add.u64 %d0, %d0, 4;\nbra next;\n"
          "done:\nst.global.u32 [%d2], %r0;\nret;\n}\n"
+         // Each block writes a word of its own.
+         ".visible .entry spread(.param .u64 to) {\n.reg .u64 %d<3>; .reg .u32 %r;\n"
+         "ld.param.u64 %d0, [to]; mov.u32 %r, %ctaid.x; mul.wide.u32 %d1, %r, 4;\n"
+         "add.u64 %d2, %d0, %d1; st.global.u32 [%d2], 77;\nret;\n}\n"
          ".visible .entry count() {\n.reg .u32 %r;\nld.global.u32 %r, [number];\n"
          "add.u32 %r, %r, 1;\nst.global.u32 [number], %r;\nret;\n}\n"
          ".visible .entry follow(.param .u64 at, .param .u64 to) {\n"

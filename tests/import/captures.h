@@ -15,8 +15,8 @@ enum { BYTES = 4096, MOST_ARGS = 4 };
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 
-// Kernels copy(from, to), sum(from, end, to), count() of a variable, and follow(at, to), which
-// loads an address.
+// Kernels copy(from, to), sum(from, end, to), spread(to) of a word for each block, count() of a
+// variable, and follow(at, to), which loads an address.
 extern const char text[];
 
 struct captures {

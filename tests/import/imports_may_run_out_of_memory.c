@@ -169,10 +169,37 @@ static void each_allocation_may_fail(void **state)
     braid_host_allocator_let_go(allocator);
 }
 
+// The graph is a later capture of itself.
+static void an_update_may_run_out_of_memory(void **state)
+{
+    (void)state;
+    braid_import *import;
+    braid_device *device = own_device("cuda");
+    captured_world_make(&world);
+    check_ok(import_with(device, false, &import));
+    braid_exec *exec = own_exec(device, braid_import_get_graph(import), NULL);
+    uint64_t nth = 0;
+    for (bool has_failed = true; has_failed;) {
+        failing_memory_arm_once(++nth);
+        const braid_status status = braid_import_update(import, world.graph, NULL, exec);
+        has_failed = failing_memory_disarm();
+        if (has_failed)
+            check_fails(status, BRAID_NO_MEMORY, "memory");
+        else
+            check_ok(status);
+    }
+    assert_true(nth > 20);
+    assert_true(captured_world_plays_as(&world, device, braid_import_get_graph(import)));
+    destroy_now(exec);
+    braid_import_destroy(import);
+    captured_world_finish(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         owning_test(each_allocation_may_fail),
+        owning_test(an_update_may_run_out_of_memory),
         owning_test(a_report_may_run_out_of_memory),
     };
     write_file();

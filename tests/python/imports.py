@@ -95,6 +95,22 @@ def test_a_captured_stream_is_planned_and_played(program):
     play.close()
 
 
+def test_an_exec_takes_a_later_capture(program):
+    parts = [Array(program, word) for word in range(WORDS)]
+    captured = program.capture([(0, 1), (2, 3)])
+    found = braid.Imported(program.device, captured, texts=[TEXT], buffers=parts)
+    play = braid.Exec(program.device, found.graph)
+    found.update(program.capture([(0, 2), (1, 3)]), play, buffers=parts)
+    play.run()
+    assert program.words() == [5, 5, 6, 6]
+    with pytest.raises(braid.InvalidArgumentError, match="nodes 0 and 1 .* may share memory now"):
+        found.update(program.capture([(0, 2), (2, 3)]), play, buffers=parts)
+    play.run()
+    assert program.words() == [5, 5, 6, 6]
+    play.close()
+    found.close()
+
+
 def test_a_function_gives_texts(program):
     captured, asked = program.capture([(0, 1), (2, 3)]), []
 

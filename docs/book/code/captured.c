@@ -11,11 +11,11 @@ static braid_status launch_before(braid_device *device, braid_stream *stream, vo
 
 static void play(braid_device *device, void *captured, void *stream, const char *const *texts)
 {
-    braid_import *import;
+    braid_import *import = NULL;
     braid_stream *theirs;
     braid_exec *exec = NULL;
     braid_runner *runner = NULL;
-    void *executable = captured;
+    void *executable = captured, *later = captured;
     CHECK(braid_stream_wrap(device, stream, &theirs));
     // here
     braid_runner_destroy(runner);

@@ -36,6 +36,13 @@ template <class Errors> class basic_imported
         braid_import_get_info(get(), &info);
         return info;
     }
+    // Only `buffers` and `is_unwatched` of the options count.
+    result<void> update(void *captured, braid_exec *exec,
+                        const braid_import_options &options = {}) const
+    {
+        return Errors::template from<void>(braid_import_update(get(), captured, &options, exec),
+                                           [] {});
+    }
     result<void> write(std::FILE *file, braid_import_report form = BRAID_IMPORT_TEXT) const
     {
         return Errors::template from<void>(braid_import_write(get(), form, file), [] {});
