@@ -52,7 +52,9 @@ static bool is_allocation(const struct builder *builder, uint32_t number)
 static braid_status add_resource(struct builder *builder, uint32_t number)
 {
     static const char *const others[] = {
-        [USE_HOST] = "memory of the host", [USE_VARIABLES] = "variables of modules"
+        [USE_HOST] = "memory of the host",
+        [USE_VARIABLES] = "variables of modules",
+        [USE_MAPPED] = "mapped memory",
     };
     const struct import_buffer *of = NULL;
     braid_graph *graph = builder->import->graph;

@@ -231,6 +231,23 @@ static braid_status widen(const struct gpu_backend *gpu, void *address, void **b
                            "asking for the range of an address");
 }
 
+// Whether it comes from cuMemMap. Handles of the same memory may differ, so they tell no more.
+static braid_status ask_mapping(const struct gpu_backend *gpu, void *address, bool *out_is_mapped)
+{
+    const struct gpu_api *api = gpu->api;
+    uint64_t mapping = 0;
+    if (!api->mapping_retain || !api->mapping_release)
+        return BRAID_OK;
+    const gpu_result result = api->mapping_retain(&mapping, address);
+    *out_is_mapped = result == GPU_SUCCESS;
+    if (result == GPU_INVALID_VALUE || result == GPU_NOT_FOUND || result == GPU_NOT_SUPPORTED)
+        return BRAID_OK;
+    if (result)
+        return braid_gpu_check(gpu, result, &api->mapping_retain, "asking for a mapping");
+    return braid_gpu_check(gpu, api->mapping_release(mapping), &api->mapping_release,
+                           "asking for a mapping");
+}
+
 // Only a driver that does not know the address says so. Other errors say nothing of the memory.
 static braid_status ask_driver(struct import_memory *memory, uint64_t address,
                                enum import_place *out_place, uint32_t *out_buffer)
@@ -246,7 +263,10 @@ static braid_status ask_driver(struct import_memory *memory, uint64_t address,
     if (result)
         return braid_gpu_check(memory->gpu, result, &memory->gpu->api->address_range,
                                "asking for the memory of an address");
+    bool is_mapped = false;
     braid_status status = widen(memory->gpu, at, &begin, &bytes);
+    if (!status)
+        status = ask_mapping(memory->gpu, at, &is_mapped);
     if (status)
         return status;
     const struct import_buffer buffer = {
@@ -254,6 +274,7 @@ static braid_status ask_driver(struct import_memory *memory, uint64_t address,
         .begin = (uintptr_t)begin,
         .bytes = bytes,
         .is_watched = !memory->options->is_unwatched && is_watched(memory->gpu, at),
+        .is_mapped = is_mapped,
     };
     *out_buffer = (uint32_t)memory->buffers.num;
     *out_place = contains(&buffer, address) ? PLACE_BUFFER : PLACE_UNKNOWN;

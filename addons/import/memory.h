@@ -20,6 +20,7 @@ struct import_buffer {
     uint64_t bytes;
     const char *name; // NULL: it has none
     bool is_watched;  // somebody may look at it during a frame
+    bool is_mapped;   // the program mapped it, so that it may have several addresses
     // An allocation has its node. It has rows of bits, by node: which nodes stand behind that one,
     // and which behind the one that frees it.
     uint32_t node;

@@ -93,6 +93,8 @@ static braid_status add_access(const struct finder *finder, uint32_t index, bool
         is_variable = buffers[i].kind == BUFFER_VARIABLE && overlap(&buffers[i], of);
     if (is_variable && !status)
         status = put_access(finder, USE_VARIABLES, writes);
+    if (of->is_mapped && !status)
+        status = put_access(finder, USE_MAPPED, writes);
     return status || !of->is_watched ? status : distrust_watched(finder);
 }
 

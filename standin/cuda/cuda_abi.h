@@ -112,6 +112,8 @@ CUresult cuPointerGetAttribute(void *out_value, CUpointer_attribute attribute, C
 CUresult cuPointerGetAttributes(unsigned num_attributes, CUpointer_attribute *attributes,
                                 void **values, CUdeviceptr memory);
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *out_start, size_t *out_bytes, CUdeviceptr memory);
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out_handle, void *memory);
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
 CUresult cuMemAllocAsync(CUdeviceptr *out_memory, size_t bytes, CUstream stream);
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out_memory, size_t bytes, CUmemoryPool pool,
                                  CUstream stream);

@@ -42,6 +42,7 @@ typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
+typedef unsigned long long CUmemGenericAllocationHandle;
 typedef unsigned int CUdeviceptr_v1; // what the unsuffixed entry points of CUDA 2 took
 typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;

@@ -7,6 +7,8 @@
 #include "settings.h"
 #include "world.h"
 
+static _Atomic unsigned num_retained; // handles of mappings
+
 enum { NO_DEVICE = -2 }; // what the driver tells of pageable memory
 
 static const void *at(CUdeviceptr memory)
@@ -139,6 +141,31 @@ static void tell_piece(struct memory_facts *facts, CUdeviceptr memory)
     const uint64_t before = (memory - start) / piece * piece;
     facts->start = (char *)facts->start + before;
     facts->bytes = facts->bytes - before < piece ? facts->bytes - before : piece;
+}
+
+// Memory counts as that of cuMemMap where it has pieces. Each handle is 1.
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out_handle, void *memory)
+{
+    struct memory_facts facts;
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out_handle == NULL || !setting(SETTING_PIECES) ||
+        !describe((CUdeviceptr)(uintptr_t)memory, &facts))
+        return CUDA_ERROR_INVALID_VALUE;
+    num_retained++;
+    *out_handle = 1;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    CUresult result = entry_begin(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (handle != 1 || num_retained-- == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *out_start, size_t *out_bytes, CUdeviceptr memory)

@@ -39,6 +39,8 @@ static void check_device_calls()
     DRIVER(host_free, cuMemFreeHost);
     DRIVER(pointer_attribute, cuPointerGetAttribute);
     DRIVER(address_range, cuMemGetAddressRange);
+    DRIVER(mapping_retain, cuMemRetainAllocationHandle);
+    DRIVER(mapping_release, cuMemRelease);
 }
 
 static void check_stream_calls()

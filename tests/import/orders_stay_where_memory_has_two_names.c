@@ -276,8 +276,28 @@ static void pieces_that_are_mapped_are_one_buffer(void **state)
     begin(world);
     launch(world, "store", world->one);
     launch(world, "store", world->one + 3000);
-    launch(world, "store", world->other);
     check_kept(world, (braid_import_options){ 0 }, 1);
+    assert_true(standin_configure("BRAID_STANDIN_PIECES", NULL));
+}
+
+static void memory_that_is_mapped_may_have_two_addresses(void **state)
+{
+    const struct world *world = *state;
+    const braid_import_buffer parts[] = {
+        { .address = (void *)(uintptr_t)world->one, .bytes = BYTES },   // NOLINT
+        { .address = (void *)(uintptr_t)world->other, .bytes = BYTES }, // NOLINT
+    };
+    const braid_import_options options = { .buffers = parts, .num_buffers = 2 };
+    for (int is_mapped = 0; is_mapped < 2; is_mapped++) {
+        assert_true(standin_configure("BRAID_STANDIN_PIECES", is_mapped ? "65536" : NULL));
+        for (int is_given = 0; is_given < 2; is_given++) {
+            begin(world);
+            launch(world, "store", world->one);
+            launch(world, "store", world->other);
+            check_kept(world, is_given ? options : (braid_import_options){ 0 },
+                       is_mapped && !is_given);
+        }
+    }
     assert_true(standin_configure("BRAID_STANDIN_PIECES", NULL));
 }
 
@@ -386,6 +406,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_watches_a_part_sees_all_around_it, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(pieces_that_are_mapped_are_one_buffer, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(memory_that_is_mapped_may_have_two_addresses, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_pointer_from_afar_is_not_proven, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_pointer_from_afar_and_an_allocation_are_refused,

@@ -168,6 +168,8 @@ struct gpu_api {
     gpu_result (*hip_signal_allocate)(void **memory, size_t bytes, unsigned flags); // HIP
     gpu_result (*pointer_attribute)(void *value, int attribute, void *pointer);
     gpu_result (*address_range)(void **base, size_t *bytes, void *pointer);     // CUDA
+    gpu_result (*mapping_retain)(uint64_t *mapping, void *pointer);             // CUDA
+    gpu_result (*mapping_release)(uint64_t mapping);                            // CUDA
     gpu_result (*hip_address_range)(void **base, size_t *bytes, void *pointer); // HIP
 
     // Streams and events

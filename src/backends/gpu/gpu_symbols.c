@@ -50,6 +50,8 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(hip_signal_allocate), MAY_HIP("hipExtMallocWithFlags") },
     { SLOT(pointer_attribute), CUDA("cuPointerGetAttribute"), MAY_HIP("hipPointerGetAttribute") },
     { SLOT(address_range), MAY_CUDA("cuMemGetAddressRange_v2") },
+    { SLOT(mapping_retain), MAY_CUDA("cuMemRetainAllocationHandle") },
+    { SLOT(mapping_release), MAY_CUDA("cuMemRelease") },
     { SLOT(hip_address_range), MAY_HIP("hipMemGetAddressRange") },
 
     // Streams and events
