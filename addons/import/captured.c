@@ -267,6 +267,28 @@ static braid_status read_event(const struct reader *reader, gpu_node handle,
                            "reading a captured wait");
 }
 
+// The node owns the operations that the driver tells.
+static braid_status read_batch(const struct reader *reader, gpu_node handle,
+                               struct captured_node *node)
+{
+    const struct gpu_api *api = reader->api;
+    struct cuda_operation_parameters *batch = &node->batch;
+    if (!api->node_operations || !api->stream_operations)
+        return refuse(node, "is of a kind that this driver does not tell");
+    braid_status status = braid_gpu_check(reader->gpu, api->node_operations(handle, batch),
+                                          &api->node_operations, "reading a captured batch");
+    if (!status && batch->context && batch->context != reader->gpu->context)
+        status = refuse(node, "is of another context than the device's");
+    if (status || !batch->num)
+        return status;
+    const struct cuda_wait_value *told = batch->operations;
+    batch->operations = braid_store_take(&reader->captured->store, batch->num, sizeof(*told));
+    if (!batch->operations)
+        return no_memory();
+    memcpy(batch->operations, told, batch->num * sizeof(*told));
+    return BRAID_OK;
+}
+
 // One of no bytes does nothing.
 static braid_status read_copy(const struct reader *reader, gpu_node handle,
                               struct captured_node *node)
@@ -308,6 +330,8 @@ static braid_status read_work(const struct reader *reader, gpu_node handle,
     case GPU_NODE_RECORD:
     case GPU_NODE_WAIT:
         return read_event(reader, handle, node);
+    case GPU_NODE_OPERATIONS:
+        return read_batch(reader, handle, node);
     case GPU_NODE_EMPTY:
         return BRAID_OK;
     default:

@@ -41,6 +41,7 @@ struct captured_node {
             uint64_t address, bytes; // a free has no bytes
         } memory;
         gpu_event event;
+        struct cuda_operation_parameters batch; // its operations are in `store`
     };
 };
 

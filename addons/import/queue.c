@@ -55,6 +55,12 @@ braid_status braid_import_queue(braid_device *device, braid_stream *stream, void
     if (node->type == GPU_NODE_COPY)
         return braid_gpu_check(gpu, gpu->api->copy_rows(&node->copy, handle), &gpu->api->copy_rows,
                                "a copy of rows");
+    if (node->type == GPU_NODE_OPERATIONS)
+        return braid_gpu_check(gpu,
+                               gpu->api->stream_operations(handle, node->batch.num,
+                                                           node->batch.operations,
+                                                           node->batch.flags),
+                               &gpu->api->stream_operations, "a batch of memory operations");
     return node->type == GPU_NODE_FILL ? queue_fill(gpu, &node->fill, handle)
                                        : queue_event(gpu, node, handle);
 }

@@ -69,6 +69,14 @@ static braid_status check_kernel(const struct updater *updater, const struct cap
     return BRAID_OK;
 }
 
+static bool is_same_batch(const struct cuda_operation_parameters *now,
+                          const struct cuda_operation_parameters *had)
+{
+    return now->num == had->num && now->flags == had->flags &&
+           (!now->num ||
+            memcmp(now->operations, had->operations, now->num * sizeof(*now->operations)) == 0);
+}
+
 // Queue calls read the captured node that the import has.
 static braid_status check_work(const struct updater *updater, const struct captured_node *now,
                                const struct captured_node *had)
@@ -100,6 +108,9 @@ static braid_status check_work(const struct updater *updater, const struct captu
     case GPU_NODE_RECORD:
     case GPU_NODE_WAIT:
         return now->event == had->event ? BRAID_OK : refuse(updater, "has another event");
+    case GPU_NODE_OPERATIONS:
+        return is_same_batch(&now->batch, &had->batch) ? BRAID_OK
+                                                       : refuse(updater, "has other operations");
     default:
         return BRAID_OK;
     }

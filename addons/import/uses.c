@@ -18,6 +18,7 @@ struct finder {
     const struct captured_graph *captured;
     const struct import_code *code;
     struct import_uses *uses;
+    bool *near;    // room, by node
     uint32_t node; // which is looked at
 };
 
@@ -475,6 +476,42 @@ bool braid_import_is_flat(const struct captured_node *node, uint64_t *out_bytes)
     return fill->height == 1 || fill->pitch == fill->width * fill->value_bytes;
 }
 
+// ---- batches ----
+
+// A lane runs one node after another: the work that a wait needs could stand behind it.
+static bool runs_beside(const struct finder *finder)
+{
+    const struct import_edge *edges = finder->captured->edges.items;
+    const uint32_t node = finder->node;
+    bool *near = finder->near;
+    memset(near, 0, finder->captured->nodes.num * sizeof(*near));
+    near[node] = true;
+    for (size_t i = 0; i < finder->captured->edges.num; i++) // sorted, and each leads up
+        near[edges[i].to] |= edges[i].from >= node && near[edges[i].from];
+    for (size_t i = finder->captured->edges.num; i-- > 0;)
+        near[edges[i].from] |= edges[i].to <= node && near[edges[i].to];
+    for (uint32_t i = 0; i < finder->captured->nodes.num; i++) {
+        if (!near[i])
+            return true;
+    }
+    return false;
+}
+
+static braid_status use_batch(const struct finder *finder)
+{
+    const struct cuda_operation_parameters *batch = &node_of(finder)->batch;
+    for (uint32_t i = 0; i < batch->num; i++) {
+        const uint32_t operation = batch->operations[i].operation;
+        if ((operation == CUDA_WAIT_VALUE_32 || operation == CUDA_WAIT_VALUE_64) &&
+            runs_beside(finder))
+            return braid_error(BRAID_UNSUPPORTED,
+                               "node %s of the captured graph, a batch of memory operations, waits "
+                               "for a value beside other nodes, which may have to write it",
+                               node_of(finder)->place);
+    }
+    return distrust(finder, 0, "others may wait for the values, or write them");
+}
+
 // ---- the walk ----
 
 static braid_status use_node(const struct finder *finder)
@@ -488,6 +525,8 @@ static braid_status use_node(const struct finder *finder)
         return use_fill(finder);
     case GPU_NODE_HOST:
         return distrust(finder, 0, "a host call may touch any memory");
+    case GPU_NODE_OPERATIONS:
+        return use_batch(finder);
     default:
         return distrust(finder, 0, "others may wait for the event, or record it");
     }
@@ -524,7 +563,10 @@ braid_status braid_import_find_uses(struct import_memory *memory, const struct i
     };
     uses.is_work = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
     uses.proven = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
-    braid_status status = uses.is_work && uses.proven ? find_all(&finder) : no_memory();
+    finder.near = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
+    const bool has_room = uses.is_work && uses.proven && finder.near;
+    braid_status status = has_room ? find_all(&finder) : no_memory();
+    braid_free(finder.near);
     if (status)
         braid_import_uses_finish(&uses);
     else

@@ -84,6 +84,8 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn call, void *user);
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags);
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags);
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags);
+CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned count,
+                               CUstreamBatchMemOpParams *operations, unsigned flags);
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags);
 
 // Events

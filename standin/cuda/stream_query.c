@@ -209,6 +209,27 @@ static CUresult queue_value(const char *function, enum work_kind kind, CUstream 
     return stream_queue(stream, &work);
 }
 
+static CUresult queue_operation(const char *function, CUstream stream,
+                                const CUstreamBatchMemOpParams *operation)
+{
+    const bool waits = operation->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32;
+    if (!waits && operation->operation != CU_STREAM_MEM_OP_WRITE_VALUE_32)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return queue_value(function, waits ? WORK_WAIT_VALUE : WORK_WRITE_VALUE, stream,
+                       operation->waitValue.address, operation->waitValue.value,
+                       operation->waitValue.flags);
+}
+
+// Each operation becomes work, or a node, of its own.
+CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned count,
+                               CUstreamBatchMemOpParams *operations, unsigned flags)
+{
+    CUresult result = count && operations && !flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = queue_operation(__func__, stream, &operations[i]);
+    return result;
+}
+
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags)
 {
     return queue_value(__func__, WORK_WRITE_VALUE, stream, at, value, flags);

@@ -67,6 +67,7 @@ static void check_stream_calls()
     DRIVER(fill_rows32, cuMemsetD2D32Async);
     DRIVER(host_call, cuLaunchHostFunc);
     DRIVER(stream_wait_value, cuStreamWaitValue32);
+    DRIVER(stream_operations, cuStreamBatchMemOp);
     DRIVER(launch, cuLaunchKernel);
     DRIVER(launch_config, cuLaunchKernelEx);
     DRIVER(module_load, cuModuleLoadData);
@@ -126,6 +127,7 @@ static void check_calls_that_read_graphs()
     DRIVER(node_child, cuGraphChildGraphNodeGetGraph);
     DRIVER(node_record, cuGraphEventRecordNodeGetEvent);
     DRIVER(node_wait, cuGraphEventWaitNodeGetEvent);
+    DRIVER(node_operations, cuGraphBatchMemOpNodeGetParams);
     DRIVER(node_allocation, cuGraphMemAllocNodeGetParams);
     DRIVER(node_free, cuGraphMemFreeNodeGetParams);
     DRIVER(node_attribute, cuGraphKernelNodeGetAttribute);

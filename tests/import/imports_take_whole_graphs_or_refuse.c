@@ -2,6 +2,7 @@
 // An import takes allocations, child graphs and files, and refuses by its place what it cannot do.
 #include "import/captures.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 // ---- allocations of the graph ----
@@ -131,14 +132,63 @@ static void events_are_recorded_and_awaited(void **state)
     must(cuEventDestroy_v2(own));
 }
 
-static void other_kinds_are_refused_by_place(void **state)
+// The program writes a value that the frame waits for, and waits for one that the frame writes.
+static void values_are_written_and_awaited(void **state)
 {
     (void)state;
-    begin_capture();
-    must(cuStreamWaitValue32_v2(here.stream, here.memory[0], 5, CU_STREAM_WAIT_VALUE_EQ));
-    expect_refusal(NULL, BRAID_UNSUPPORTED,
-                   "node 0 of the captured graph, a batch of memory "
-                   "operations, is of a kind that Braid does not import");
+    braid_exec *exec;
+    void *flag;
+    must(cuMemHostAlloc(&flag, sizeof(uint32_t), 0));
+    _Atomic uint32_t *word = flag;
+    for (int i = 0; i < 2; i++) {
+        begin_capture();
+        must(cuStreamWaitValue32_v2(here.stream, (uintptr_t)flag, 5, CU_STREAM_WAIT_VALUE_EQ));
+        LAUNCH("copy", here.memory[0], here.memory[1]);
+        must(cuStreamWriteValue32_v2(here.stream, (uintptr_t)flag, 6, 0));
+        LAUNCH("copy", here.memory[2], here.memory[3]);
+        import_with(&(braid_import_options){ TEXTS(text) });
+        assert_int_equal(here.info.num_kept, 6);
+        assert_int_equal(here.info.num_unproven, 2);
+        expect_report("others may wait for the values, or write them");
+        const braid_exec_options options = { .mode = i ? BRAID_MODE_AUTO : BRAID_MODE_STREAMS };
+        check_ok(
+            braid_exec_create(here.device, braid_import_get_graph(here.import), &options, &exec));
+        atomic_store(word, 0);
+        check_ok(braid_exec_launch(exec, NULL));
+        check_fails(braid_exec_wait_for(exec, BRAID_LAST_FRAME, 20000000), BRAID_TIMEOUT, "");
+        assert_int_equal(atomic_load(word), 0);
+        atomic_store(word, 5);
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(atomic_load(word), 6);
+        braid_exec_destroy(exec);
+        braid_import_destroy(here.import);
+    }
+    must(cuMemFreeHost(flag));
+}
+
+// One lane could run the wait before the write.
+static void a_wait_beside_other_nodes_is_refused(void **state)
+{
+    (void)state;
+    for (int writes = 0; writes < 2; writes++) {
+        begin_capture();
+        LAUNCH("copy", here.memory[0], here.memory[1]);
+        wait_for(here.side, here.stream);
+        if (writes)
+            must(cuStreamWriteValue32_v2(here.stream, here.memory[2], 5, 0));
+        else
+            must(cuStreamWaitValue32_v2(here.stream, here.memory[2], 5, CU_STREAM_WAIT_VALUE_EQ));
+        LAUNCH_BESIDE("copy", here.memory[0], here.memory[3]);
+        wait_for(here.stream, here.side);
+        if (writes) {
+            import_with(NULL);
+            braid_import_destroy(here.import);
+        } else {
+            expect_refusal(NULL, BRAID_UNSUPPORTED,
+                           "node 1 of the captured graph, a batch of memory operations, waits for "
+                           "a value beside other nodes");
+        }
+    }
 }
 
 static void an_imported_graph_stays_as_it_is(void **state)
@@ -215,7 +265,8 @@ int main(void)
         cmocka_unit_test(lost_allocations_are_refused),
         cmocka_unit_test(child_graphs_are_taken_apart),
         cmocka_unit_test(events_are_recorded_and_awaited),
-        cmocka_unit_test(other_kinds_are_refused_by_place),
+        cmocka_unit_test(values_are_written_and_awaited),
+        cmocka_unit_test(a_wait_beside_other_nodes_is_refused),
         cmocka_unit_test(an_imported_graph_stays_as_it_is),
         cmocka_unit_test(an_import_is_measured_and_tuned),
         cmocka_unit_test(an_empty_graph_is_imported),

@@ -26,7 +26,7 @@ struct cuda_fill_parameters {
     size_t height;
 };
 
-// CUstreamBatchMemOpParams: a wait for a value of 32 bits.
+// CUstreamBatchMemOpParams, all of which begin with an operation: a wait for a value of 32 bits.
 struct cuda_wait_value {
     uint32_t operation;
     uint64_t word;
@@ -36,7 +36,7 @@ struct cuda_wait_value {
     uint64_t unused;
 };
 
-enum { CUDA_WAIT_VALUE_32 = 1 }; // an operation
+enum { CUDA_WAIT_VALUE_32 = 1, CUDA_WAIT_VALUE_64 = 4 }; // operations
 
 // CUDA_BATCH_MEM_OP_NODE_PARAMS.
 struct cuda_operation_parameters {

@@ -81,6 +81,7 @@ enum {
     GPU_NODE_RECORD = 7,
     GPU_NODE_ALLOCATION = 10,
     GPU_NODE_FREE = 11,
+    GPU_NODE_OPERATIONS = 12,
     GPU_NODE_CONDITIONAL = 13,
     GPU_CONDITION_IF = 0,    // type of such a node
     GPU_CONDITION_WHILE = 1, // type of such a node
@@ -203,6 +204,8 @@ struct gpu_api {
     gpu_result (*host_call)(gpu_stream stream, gpu_host_function *call, void *user);
     gpu_result (*stream_wait_value)(gpu_stream stream, void *word, uint32_t value,
                                     unsigned flags); // CUDA
+    gpu_result (*stream_operations)(gpu_stream stream, unsigned num, void *operations,
+                                    unsigned flags); // CUDA
     gpu_result (*hip_stream_wait_value)(gpu_stream stream, void *word, uint64_t value,
                                         unsigned flags, uint64_t mask); // HIP
     gpu_result (*stream_callback)(gpu_stream stream, gpu_stream_callback *call, void *user,
@@ -270,6 +273,7 @@ struct gpu_api {
     gpu_result (*node_child)(gpu_node node, gpu_graph *child);
     gpu_result (*node_record)(gpu_node node, gpu_event *event);
     gpu_result (*node_wait)(gpu_node node, gpu_event *event);
+    gpu_result (*node_operations)(gpu_node node, void *parameters);
     gpu_result (*node_allocation)(gpu_node node, void *parameters);
     gpu_result (*node_free)(gpu_node node, void **memory);
     gpu_result (*node_attribute)(gpu_node node, int attribute, union gpu_attribute_value *value);
