@@ -233,9 +233,10 @@ static void fail_each_wait(braid_exec *exec)
 static void rows_and_events_tell_their_failure(void **state)
 {
     (void)state;
-    static const char *const functions[] = { "cuMemcpy3DAsync",     "cuMemsetD2D8Async",
-                                             "cuMemsetD2D16Async",  "cuMemsetD2D32Async",
-                                             "cuStreamIsCapturing", "cuEventRecordWithFlags" };
+    static const char *const functions[] = { "cuMemcpy3DAsync",      "cuMemsetD2D8Async",
+                                             "cuMemsetD2D16Async",   "cuMemsetD2D32Async",
+                                             "cuStreamIsCapturing",  "cuEventRecordWithFlags",
+                                             "cuStreamBatchMemOp_v2" };
     CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
                            .dstMemoryType = CU_MEMORYTYPE_DEVICE,
                            .srcPitch = 64,
@@ -258,10 +259,15 @@ static void rows_and_events_tell_their_failure(void **state)
     assert_int_equal(cuMemsetD2D32Async(world.buffers[4], 64, 1, 8, 2, stream), 0);
     assert_int_equal(cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL), 0);
     assert_int_equal(cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_EXTERNAL), 0);
+    assert_int_equal(cuStreamWriteValue32_v2(stream, world.buffers[5], 1, 0), 0);
     assert_int_equal(cuStreamEndCapture(stream, &graph), 0);
+    fail_calls("cuGraphBatchMemOpNodeGetParams:1=%d", UNKNOWN_ERROR);
+    check_fails(braid_import_create(device, graph, NULL, &import), BRAID_DEVICE_ERROR,
+                "cuGraphBatchMemOpNodeGetParams");
+    fail_calls(NULL);
     check_ok(braid_import_create(device, graph, NULL, &import));
     braid_exec *exec = own_exec(device, braid_import_get_graph(import), &streams);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         fail_calls("%s:1=%d", functions[i], UNKNOWN_ERROR);
         check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, functions[i]);
         fail_calls(NULL);
@@ -276,6 +282,32 @@ static void rows_and_events_tell_their_failure(void **state)
     finish();
 }
 
+static long num_mappings(void)
+{
+    return standin_calls("cuMemRetainAllocationHandle") - standin_calls("cuMemRelease");
+}
+
+static void a_handle_of_a_mapping_is_given_back(void **state)
+{
+    (void)state;
+    static const char *const functions[] = { "cuMemRetainAllocationHandle", "cuMemRelease" };
+    braid_import *import;
+    set_up(false);
+    assert_true(standin_configure("BRAID_STANDIN_PIECES", "65536"));
+    for (int i = 0; i < 2; i++) {
+        fail_calls("%s:1=%d", functions[i], UNKNOWN_ERROR);
+        check_fails(braid_import_create(device, world.graph, &options, &import), BRAID_DEVICE_ERROR,
+                    functions[i]);
+        fail_calls(NULL);
+    }
+    const long num_held = num_mappings();
+    check_ok(braid_import_create(device, world.graph, &options, &import));
+    assert_int_equal(num_mappings(), num_held);
+    braid_import_destroy(import);
+    assert_true(standin_configure("BRAID_STANDIN_PIECES", NULL));
+    finish();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +316,7 @@ int main(void)
         standin_test(one_call_fails_while_nobody_watches),
         standin_test(all_later_calls_fail),
         standin_test(a_cooperative_kernel_is_never_imported),
+        standin_test(a_handle_of_a_mapping_is_given_back),
         standin_test(rows_and_events_tell_their_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
