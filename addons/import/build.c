@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graph of an import. Its edges are its order; accesses tell who uses which memory.
+#include <braid/region.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +20,8 @@ struct builder {
     uint32_t num_named;
     uint32_t node; // which is added
     struct array accesses, after, args;
+    bool *has_word;      // by number: a conditional node has its word there
+    size_t first_access; // the node's
     size_t next_access, next_hold, next_edge, next_patch, next_word; // behind those of nodes before
 };
 
@@ -69,6 +73,10 @@ static braid_status add_resource(struct builder *builder, uint32_t number)
                                          &builder->resources[number]);
     }
     snprintf(name, sizeof(name), "memory %u", ++builder->num_named);
+    if (builder->has_word[number])
+        return braid_graph_add_buffer(graph, of->name ? of->name : name,
+                                      (const void *)of->begin, // NOLINT
+                                      of->bytes, &builder->resources[number]);
     return braid_graph_add_resource(graph, of->name ? of->name : name, &builder->resources[number]);
 }
 
@@ -100,6 +108,25 @@ static braid_status take_accesses(struct builder *builder, const struct array *l
     braid_status status = BRAID_OK;
     for (; *next < list->num && all[*next].node == builder->node && !status; ++*next)
         status = add_access(builder, all[*next].buffer, all[*next].writes);
+    return status;
+}
+
+// Kernels reach variables by name, and nodes that are not proven reach any word.
+static braid_status take_words(struct builder *builder)
+{
+    const struct import_access *known = builder->import->uses.accesses.items;
+    const uint32_t num = (uint32_t)builder->import->memory.buffers.num + USE_FIRST_BUFFER;
+    const bool is_proven = builder->import->uses.proven[builder->node];
+    bool has_variables = false;
+    braid_status status = BRAID_OK;
+    for (size_t i = builder->next_access; i-- > 0 && known[i].node == builder->node;)
+        has_variables = has_variables || (known[i].buffer == USE_VARIABLES && known[i].writes);
+    for (uint32_t i = USE_FIRST_BUFFER; i < num && !status; i++) {
+        const bool is_reached =
+            !is_proven || (has_variables && buffer_of(builder, i)->kind == BUFFER_VARIABLE);
+        if (builder->has_word[i] && is_reached && !is_allocation(builder, i))
+            status = add_access(builder, i, true);
+    }
     return status;
 }
 
@@ -312,20 +339,95 @@ static braid_status add_host(struct builder *builder, braid_node *out_node)
                                      out_node);
 }
 
+static braid_status add_node(struct builder *builder);
+
+// The nodes as far as `end`. An arm of a branch has one at least.
+static braid_status add_nodes(struct builder *builder, uint32_t end)
+{
+    braid_status status = BRAID_OK;
+    for (; builder->node < end && !status; builder->node++)
+        status = add_node(builder);
+    return status;
+}
+
+static braid_status add_body(struct builder *builder, uint32_t region)
+{
+    const struct import_region *body = &captured_regions(&builder->import->captured)[region];
+    braid_graph *graph = builder->import->graph;
+    const uint32_t num = graph_num_nodes(graph);
+    braid_status status = region ? add_nodes(builder, body->first + body->num) : BRAID_OK;
+    if (!status && graph_num_nodes(graph) == num)
+        status = braid_graph_add_empty(graph, &(braid_empty){ { 0 } }, NULL);
+    return status;
+}
+
+static braid_status find_word(struct builder *builder, const struct captured_conditional *of,
+                              braid_resource *out_word)
+{
+    const struct import_access *all = builder->import->uses.accesses.items;
+    const uint32_t number = all[builder->first_access].buffer;
+    braid_status status =
+        builder->resources[number].graph ? BRAID_OK : add_resource(builder, number);
+    if (status)
+        return status;
+    return braid_graph_add_range(builder->import->graph, builder->resources[number],
+                                 (uintptr_t)of->told->condition - buffer_of(builder, number)->begin,
+                                 sizeof(uint32_t), out_word);
+}
+
+// The bodies stand right behind the node, which is the last one of them afterwards.
+static braid_status add_conditional(struct builder *builder, braid_node *out_node)
+{
+    const struct captured_conditional of = node_of(builder)->conditional;
+    const braid_node_options node = { .after = builder->after.items,
+                                      .num_after = builder->after.num };
+    const bool is_loop = of.told->kind == BRAID_IMPORT_WHILE;
+    braid_graph *graph = builder->import->graph;
+    braid_resource word;
+    braid_status status = find_word(builder, &of, &word);
+    if (!status && is_loop)
+        status = braid_graph_begin_loop(
+            graph,
+            &(braid_loop){
+                .node = node, .condition = word, .unbounded = true, .tests_first = true },
+            out_node);
+    else if (!status)
+        status =
+            braid_graph_begin_if(graph, &(braid_if){ .node = node, .condition = word }, out_node);
+    builder->node++;
+    if (!status)
+        status = add_body(builder, of.regions[0]);
+    if (!status && of.regions[1])
+        status = braid_graph_else(graph);
+    if (!status && of.regions[1])
+        status = add_body(builder, of.regions[1]);
+    builder->node--;
+    return status ? status : braid_graph_end(graph);
+}
+
+// A conditional node has no accesses of its own.
+static braid_status take_all(struct builder *builder, size_t *out_first_patch)
+{
+    const bool is_conditional = node_of(builder)->type == GPU_NODE_CONDITIONAL;
+    builder->accesses.num = builder->after.num = 0;
+    builder->first_access = builder->next_access;
+    braid_status status =
+        take_accesses(builder, &builder->import->uses.accesses, &builder->next_access);
+    if (!status)
+        status = take_accesses(builder, &builder->import->uses.holds, &builder->next_hold);
+    if (!status && !is_conditional && builder->import->uses.is_work[builder->node])
+        status = take_words(builder);
+    if (!status)
+        status = take_patches(builder, out_first_patch);
+    return status ? status : take_edges(builder);
+}
+
 static braid_status add_node(struct builder *builder)
 {
     braid_import_info *info = &builder->import->info;
     braid_node *node = &builder->import->nodes[builder->node];
     size_t first_patch;
-    builder->accesses.num = builder->after.num = 0;
-    braid_status status =
-        take_accesses(builder, &builder->import->uses.accesses, &builder->next_access);
-    if (!status)
-        status = take_accesses(builder, &builder->import->uses.holds, &builder->next_hold);
-    if (!status)
-        status = take_patches(builder, &first_patch);
-    if (!status)
-        status = take_edges(builder);
+    braid_status status = take_all(builder, &first_patch);
     if (status || !builder->import->uses.is_work[builder->node])
         return status;
     switch (node_of(builder)->type) {
@@ -341,8 +443,22 @@ static braid_status add_node(struct builder *builder)
     case GPU_NODE_HOST:
         info->num_host_calls++;
         return add_host(builder, node);
+    case GPU_NODE_CONDITIONAL:
+        return add_conditional(builder, node);
     default:
         return add_queue_call(builder, node);
+    }
+}
+
+static void find_words(struct builder *builder)
+{
+    const struct array *list = &builder->import->uses.accesses;
+    const struct import_access *all = list->items;
+    for (size_t i = list->num; i-- > 0;) {
+        const bool is_first = i == 0 || all[i - 1].node != all[i].node;
+        if (is_first &&
+            captured_nodes(&builder->import->captured)[all[i].node].type == GPU_NODE_CONDITIONAL)
+            builder->has_word[all[i].buffer] = true;
     }
 }
 
@@ -356,8 +472,11 @@ static bool begin(struct builder *builder)
     builder->resources = braid_allocate_zeroed(import->memory.buffers.num + USE_FIRST_BUFFER,
                                                sizeof(*builder->resources));
     import->kernels = braid_allocate_zeroed(num_functions, sizeof(*import->kernels));
-    if (!import->nodes || !builder->resources || !import->kernels)
+    builder->has_word = braid_allocate_zeroed(import->memory.buffers.num + USE_FIRST_BUFFER,
+                                              sizeof(*builder->has_word));
+    if (!import->nodes || !builder->resources || !import->kernels || !builder->has_word)
         return false;
+    find_words(builder);
     for (size_t i = 0; i < num_functions; i++)
         import->kernels[i] = (braid_kernel){ .name = functions[i].name, .cuda = {
                                                 .function = functions[i].function
@@ -371,11 +490,12 @@ braid_status braid_import_build(struct gpu_backend *gpu, braid_import *import)
     braid_status status = braid_graph_create(&import->graph);
     if (!status && !begin(&builder))
         status = no_memory();
-    for (; builder.node < import->captured.nodes.num && !status; builder.node++)
-        status = add_node(&builder);
+    if (!status)
+        status = add_nodes(&builder, (uint32_t)import->captured.nodes.num);
     if (!status)
         import->graph->edges_only = true;
     braid_free(builder.resources);
+    braid_free(builder.has_word);
     braid_array_finish(&builder.accesses);
     braid_array_finish(&builder.after);
     braid_array_finish(&builder.args);

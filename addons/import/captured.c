@@ -25,13 +25,21 @@ static const struct {
 struct reader {
     const struct gpu_backend *gpu;
     const struct gpu_api *api;
+    const braid_import_options *options;
     struct captured_graph *captured;
 };
 
-// A node of the graph that is read, and its first and last node in the list.
+// A graph that is read: the graph itself, a child graph or a body.
+struct place {
+    const char *prefix;
+    int depth;
+    uint32_t region;
+};
+
+// A node of the graph that is read, by its number there, and its first and last node in the list.
 struct read_node {
     gpu_node handle;
-    uint32_t first, last;
+    uint32_t number, first, last;
 };
 
 const char *braid_captured_kind(int type)
@@ -65,6 +73,11 @@ static braid_status refuse(const struct captured_node *node, const char *why)
 {
     return braid_error(BRAID_UNSUPPORTED, "node %s of the captured graph, a %s, %s", node->place,
                        braid_captured_kind(node->type), why);
+}
+
+static braid_status refuse_size(void)
+{
+    return braid_error(BRAID_UNSUPPORTED, "the captured graph has more than %d nodes", MOST_NODES);
 }
 
 // ---- kernels ----
@@ -209,6 +222,16 @@ static braid_status find_function(const struct reader *reader,
                            &reader->api->kernel_function, "reading a captured kernel");
 }
 
+static bool is_setter(const struct reader *reader, const struct captured_node *node)
+{
+    const char *name = captured_function_of(reader->captured, node)->name;
+    for (size_t i = 0; i < reader->options->num_setters; i++) {
+        if (strcmp(reader->options->setters[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static braid_status read_kernel(const struct reader *reader, gpu_node handle,
                                 struct captured_node *node)
 {
@@ -228,7 +251,12 @@ static braid_status read_kernel(const struct reader *reader, gpu_node handle,
     memcpy(node->kernel.block, told.block, sizeof(told.block));
     node->kernel.shared_bytes = told.shared_bytes;
     status = read_attributes(reader, handle, node);
-    return status ? status : read_arguments(reader, &told, node);
+    if (!status)
+        status = read_arguments(reader, &told, node);
+    node->is_setter = is_setter(reader, node);
+    if (!status && node->is_setter)
+        node->type = GPU_NODE_EMPTY;
+    return status;
 }
 
 // ---- other nodes ----
@@ -339,8 +367,8 @@ static braid_status read_work(const struct reader *reader, gpu_node handle,
     }
 }
 
-static braid_status read_graph(const struct reader *reader, gpu_graph graph, const char *prefix,
-                               int depth, uint32_t *out_first);
+static braid_status read_graph(const struct reader *reader, gpu_graph graph,
+                               const struct place *place);
 
 static braid_status put_node(const struct reader *reader, const struct captured_node *node,
                              uint32_t *out_index)
@@ -348,8 +376,7 @@ static braid_status put_node(const struct reader *reader, const struct captured_
     struct array *nodes = &reader->captured->nodes;
     *out_index = (uint32_t)nodes->num;
     if (nodes->num >= MOST_NODES)
-        return braid_error(BRAID_UNSUPPORTED, "the captured graph has more than %d nodes",
-                           MOST_NODES);
+        return refuse_size();
     return braid_array_put(nodes, node, sizeof(*node)) ? BRAID_OK : no_memory();
 }
 
@@ -360,24 +387,26 @@ static braid_status put_edge(const struct reader *reader, uint32_t from, uint32_
 }
 
 // Its nodes stand between two empty ones.
-static braid_status read_child(const struct reader *reader, gpu_node handle, int depth,
-                               struct captured_node *node, struct read_node *out_read)
+static braid_status read_child(const struct reader *reader, gpu_node handle,
+                               const struct place *place, struct captured_node *node,
+                               struct read_node *out_read)
 {
+    const struct place inside = { node->place, place->depth + 1, place->region };
     gpu_graph child;
-    uint32_t first = 0, end;
     braid_status status = braid_gpu_check(reader->gpu, reader->api->node_child(handle, &child),
                                           &reader->api->node_child, "reading a child graph");
-    if (!status && depth >= MOST_DEPTH)
-        status = refuse(node, "stands in too many others");
     node->type = GPU_NODE_EMPTY;
     if (!status)
         status = put_node(reader, node, &out_read->first);
+    const uint32_t first = (uint32_t)reader->captured->nodes.num;
     if (!status)
-        status = read_graph(reader, child, node->place, depth + 1, &first);
-    end = (uint32_t)reader->captured->nodes.num;
+        status = read_graph(reader, child, &inside);
+    const uint32_t end = (uint32_t)reader->captured->nodes.num;
     if (!status)
         status = put_node(reader, node, &out_read->last);
     for (uint32_t i = first; !status && i < end; i++) {
+        if (captured_nodes(reader->captured)[i].region != place->region)
+            continue;
         status = put_edge(reader, out_read->first, i);
         if (!status)
             status = put_edge(reader, i, out_read->last);
@@ -385,16 +414,88 @@ static braid_status read_child(const struct reader *reader, gpu_node handle, int
     return status ? status : put_edge(reader, out_read->first, out_read->last);
 }
 
-static braid_status read_node(const struct reader *reader, const char *prefix, size_t number,
-                              int depth, struct read_node *read)
+// ---- conditional nodes ----
+
+static const braid_import_conditional *find_told(const struct reader *reader, gpu_node handle,
+                                                 bool *out_is_otherwise)
 {
-    struct captured_node node = { 0 };
-    snprintf(node.place, sizeof(node.place), "%.16s%s%zu", prefix, prefix[0] ? "." : "", number);
+    const braid_import_conditional *told = reader->options->conditionals;
+    for (size_t i = 0; i < reader->options->num_conditionals; i++) {
+        *out_is_otherwise = told[i].otherwise && told[i].otherwise == handle;
+        if (told[i].node == handle || *out_is_otherwise)
+            return &told[i];
+    }
+    return NULL;
+}
+
+static braid_status read_body(const struct reader *reader, const struct captured_node *node,
+                              uint32_t owner, int which, const struct place *place)
+{
+    struct array *regions = &reader->captured->regions;
+    const uint32_t number = (uint32_t)regions->num;
+    const struct import_region body = { owner, (uint32_t)reader->captured->nodes.num, 0 };
+    char prefix[sizeof(node->place) + 1];
+    snprintf(prefix, sizeof(prefix), "%s%s", node->place, which ? "e" : "");
+    const struct place inside = { prefix, place->depth + 1, number };
+    if (!braid_array_put(regions, &body, sizeof(body)))
+        return no_memory();
+    ((struct captured_node *)reader->captured->nodes.items)[owner].conditional.regions[which] =
+        number;
+    braid_status status = read_graph(reader, node->conditional.told->bodies[which], &inside);
+    ((struct import_region *)regions->items)[number].num =
+        (uint32_t)reader->captured->nodes.num - body.first;
+    return status;
+}
+
+static braid_status read_conditional(const struct reader *reader, gpu_node handle,
+                                     const struct place *place, struct captured_node *node,
+                                     struct read_node *read)
+{
+    bool is_otherwise = false;
+    const braid_import_conditional *told = find_told(reader, handle, &is_otherwise);
+    if (!told)
+        return refuse(node, "is not in the list of the options, and no driver tells its bodies");
+    node->conditional.told = told;
+    node->conditional.is_loop = told->kind == BRAID_IMPORT_WHILE;
+    node->conditional.word = (uintptr_t)told->condition;
+    if (is_otherwise) {
+        node->is_otherwise = told;
+        node->type = GPU_NODE_EMPTY;
+    }
+    braid_status status = put_node(reader, node, &read->first);
+    read->last = read->first;
+    for (int i = 0; i < 2 && !status && !is_otherwise; i++) {
+        if (told->bodies[i])
+            status = read_body(reader, node, read->first, i, place);
+    }
+    return status;
+}
+
+// The driver takes no others.
+static bool may_be_in_body(int type)
+{
+    return type == GPU_NODE_KERNEL || type == GPU_NODE_COPY || type == GPU_NODE_FILL ||
+           type == GPU_NODE_EMPTY || type == GPU_NODE_CHILD || type == GPU_NODE_CONDITIONAL;
+}
+
+static braid_status read_node(const struct reader *reader, const struct place *place,
+                              struct read_node *read)
+{
+    struct captured_node node = { .region = place->region };
+    snprintf(node.place, sizeof(node.place), "%.24s%s%u", place->prefix,
+             place->prefix[0] ? "." : "", read->number);
     braid_status status =
         braid_gpu_check(reader->gpu, reader->api->node_type(read->handle, &node.type),
                         &reader->api->node_type, "reading a captured node");
+    if (!status && place->region && !may_be_in_body(node.type))
+        status = refuse(&node, "stands in a body of a conditional node");
+    const bool has_graphs = node.type == GPU_NODE_CHILD || node.type == GPU_NODE_CONDITIONAL;
+    if (!status && has_graphs && place->depth >= MOST_DEPTH)
+        status = refuse(&node, "stands in too many others");
     if (!status && node.type == GPU_NODE_CHILD)
-        return read_child(reader, read->handle, depth, &node, read);
+        return read_child(reader, read->handle, place, &node, read);
+    if (!status && node.type == GPU_NODE_CONDITIONAL)
+        return read_conditional(reader, read->handle, place, &node, read);
     if (!status)
         status = read_work(reader, read->handle, &node);
     if (!status)
@@ -418,24 +519,27 @@ static const struct read_node *find_node(const struct read_node *nodes, size_t n
     return bsearch(&wanted, nodes, num, sizeof(*nodes), compare_handles);
 }
 
-static braid_status put_edges(const struct reader *reader, const struct read_node *nodes,
-                              size_t num_nodes, const gpu_node *from, const gpu_node *to,
-                              size_t num)
+static braid_status take_edges(const struct read_node *nodes, size_t num_nodes,
+                               const gpu_node *from, const gpu_node *to, size_t num,
+                               struct array *out_edges)
 {
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < num && !status; i++) {
         const struct read_node *a = find_node(nodes, num_nodes, from[i]);
         const struct read_node *b = find_node(nodes, num_nodes, to[i]);
-        status = a && b ? put_edge(reader, a->last, b->first)
-                        : braid_error(BRAID_DEVICE_ERROR,
-                                      "an edge of the captured graph leads out of it");
+        if (!a || !b)
+            return braid_error(BRAID_DEVICE_ERROR, "an edge of the captured graph leads out of it");
+        const struct import_edge edge = { a->number, b->number };
+        status = braid_array_put(out_edges, &edge, sizeof(edge)) ? BRAID_OK : no_memory();
     }
     return status;
 }
 
-// Sorts the nodes by their handles. An edge of any kind counts as a whole one.
+// By numbers of nodes, which are sorted by their handles. An edge of any kind counts as a whole
+// one.
 static braid_status read_edges(const struct reader *reader, gpu_graph graph,
-                               struct read_node *nodes, size_t num_nodes)
+                               const struct read_node *nodes, size_t num_nodes,
+                               struct array *out_edges)
 {
     struct store store = { 0 };
     size_t num = 0;
@@ -449,42 +553,8 @@ static braid_status read_edges(const struct reader *reader, gpu_graph graph,
     if (!status)
         status = braid_gpu_check(reader->gpu, result, &reader->api->graph_edges,
                                  "reading the edges of a captured graph");
-    qsort(nodes, num_nodes, sizeof(*nodes), compare_handles);
     if (!status)
-        status = put_edges(reader, nodes, num_nodes, from, to, num);
-    braid_store_finish(&store);
-    return status;
-}
-
-static braid_status read_all(const struct reader *reader, const char *prefix, int depth,
-                             gpu_graph graph, const gpu_node *handles, struct read_node *nodes,
-                             size_t num)
-{
-    braid_status status = BRAID_OK;
-    for (size_t i = 0; i < num && !status; i++) {
-        nodes[i].handle = handles[i];
-        status = read_node(reader, prefix, i, depth, &nodes[i]);
-    }
-    return status ? status : read_edges(reader, graph, nodes, num);
-}
-
-static braid_status read_graph(const struct reader *reader, gpu_graph graph, const char *prefix,
-                               int depth, uint32_t *out_first)
-{
-    struct store store = { 0 };
-    size_t num = 0;
-    *out_first = (uint32_t)reader->captured->nodes.num;
-    gpu_result result = reader->api->graph_nodes(graph, NULL, &num);
-    gpu_node *handles = braid_store_take(&store, num, sizeof(gpu_node));
-    struct read_node *nodes = braid_store_take(&store, num, sizeof(*nodes));
-    braid_status status = store.failed ? no_memory() : BRAID_OK;
-    if (!status && !result && num)
-        result = reader->api->graph_nodes(graph, handles, &num);
-    if (!status)
-        status = braid_gpu_check(reader->gpu, result, &reader->api->graph_nodes,
-                                 "reading a captured graph");
-    if (!status && num)
-        status = read_all(reader, prefix, depth, graph, handles, nodes, num);
+        status = take_edges(nodes, num_nodes, from, to, num, out_edges);
     braid_store_finish(&store);
     return status;
 }
@@ -492,41 +562,41 @@ static braid_status read_graph(const struct reader *reader, gpu_graph graph, con
 // ---- sorting ----
 
 struct sorter {
-    uint32_t *first, *to;    // successors of each node
-    uint32_t *waits;         // edges that are not followed yet, by node
-    uint32_t *order, *place; // nodes in turn; where each is
+    const struct import_edge *edges;
+    size_t num_edges;
+    uint32_t num_nodes;
+    uint32_t *first, *to; // successors of each node
+    uint32_t *waits;      // edges that are not followed yet, by node
+    uint32_t *order;      // nodes in turn
     uint32_t num_sorted;
 };
 
-static void make_successors(const struct captured_graph *captured, struct sorter *sorter)
+static void make_successors(struct sorter *sorter)
 {
-    const struct import_edge *edges = captured->edges.items;
-    const uint32_t num = (uint32_t)captured->nodes.num;
-    for (size_t i = 0; i < captured->edges.num; i++) {
-        sorter->first[edges[i].from + 2]++;
-        sorter->waits[edges[i].to]++;
+    for (size_t i = 0; i < sorter->num_edges; i++) {
+        sorter->first[sorter->edges[i].from + 2]++;
+        sorter->waits[sorter->edges[i].to]++;
     }
-    for (uint32_t i = 1; i <= num; i++)
+    for (uint32_t i = 1; i <= sorter->num_nodes; i++)
         sorter->first[i + 1] += sorter->first[i];
-    for (size_t i = 0; i < captured->edges.num; i++)
-        sorter->to[sorter->first[edges[i].from + 1]++] = edges[i].to;
+    for (size_t i = 0; i < sorter->num_edges; i++)
+        sorter->to[sorter->first[sorter->edges[i].from + 1]++] = sorter->edges[i].to;
 }
 
 // As captures are.
-static bool is_sorted(const struct captured_graph *captured)
+static bool is_sorted(const struct sorter *sorter)
 {
-    const struct import_edge *edges = captured->edges.items;
-    for (size_t i = 0; i < captured->edges.num; i++) {
-        if (edges[i].from > edges[i].to)
+    for (size_t i = 0; i < sorter->num_edges; i++) {
+        if (sorter->edges[i].from > sorter->edges[i].to)
             return false;
     }
     return true;
 }
 
 // Nodes follow when `waits` has counted down.
-static void sort_nodes(uint32_t num, struct sorter *sorter)
+static void sort_nodes(struct sorter *sorter)
 {
-    for (uint32_t i = 0; i < num; i++) {
+    for (uint32_t i = 0; i < sorter->num_nodes; i++) {
         if (!sorter->waits[i])
             sorter->order[sorter->num_sorted++] = i;
     }
@@ -539,40 +609,90 @@ static void sort_nodes(uint32_t num, struct sorter *sorter)
     }
 }
 
-static void follow(struct captured_graph *captured, const struct sorter *sorter,
-                   struct captured_node *sorted)
+static braid_status sort(struct store *store, uint32_t num, const struct array *edges,
+                         const uint32_t **out_order)
 {
-    struct import_edge *edges = captured->edges.items;
-    for (uint32_t i = 0; i < sorter->num_sorted; i++) {
-        sorted[i] = captured_nodes(captured)[sorter->order[i]];
-        sorter->place[sorter->order[i]] = i;
-    }
-    memcpy(captured->nodes.items, sorted, sorter->num_sorted * sizeof(*sorted));
-    for (size_t i = 0; i < captured->edges.num; i++)
-        edges[i] = (struct import_edge){ sorter->place[edges[i].from], sorter->place[edges[i].to] };
+    struct sorter sorter = {
+        .edges = edges->items,
+        .num_edges = edges->num,
+        .num_nodes = num,
+        .first = braid_store_take(store, (size_t)num + 2, sizeof(uint32_t)),
+        .to = braid_store_take(store, edges->num, sizeof(uint32_t)),
+        .waits = braid_store_take(store, num, sizeof(uint32_t)),
+        .order = braid_store_take(store, num, sizeof(uint32_t)),
+    };
+    if (store->failed)
+        return no_memory();
+    *out_order = sorter.order;
+    for (uint32_t i = 0; i < num && is_sorted(&sorter); i++)
+        sorter.order[i] = i;
+    if (is_sorted(&sorter))
+        return BRAID_OK;
+    make_successors(&sorter);
+    sort_nodes(&sorter);
+    return sorter.num_sorted == num ? BRAID_OK
+                                    : braid_error_invalid("the captured graph has a cycle");
 }
 
-static braid_status sort(struct captured_graph *captured)
+// ---- graphs ----
+
+static braid_status put_edges(const struct reader *reader, const struct read_node *nodes,
+                              const struct array *edges)
+{
+    const struct import_edge *all = edges->items;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < edges->num && !status; i++)
+        status = put_edge(reader, nodes[all[i].from].last, nodes[all[i].to].first);
+    return status;
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    const struct read_node *a = left, *b = right;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+// Reads nodes so that each edge leads to a later one.
+static braid_status read_all(const struct reader *reader, const struct place *place,
+                             gpu_graph graph, struct read_node *nodes, size_t num)
 {
     struct store store = { 0 };
-    const size_t num = captured->nodes.num;
-    struct sorter sorter = {
-        .first = braid_store_take(&store, num + 2, sizeof(uint32_t)),
-        .to = braid_store_take(&store, captured->edges.num, sizeof(uint32_t)),
-        .waits = braid_store_take(&store, num, sizeof(uint32_t)),
-        .order = braid_store_take(&store, num, sizeof(uint32_t)),
-        .place = braid_store_take(&store, num, sizeof(uint32_t)),
-    };
-    struct captured_node *sorted = braid_store_take(&store, num, sizeof(*sorted));
+    struct array edges = { 0 };
+    const uint32_t *order = NULL;
+    qsort(nodes, num, sizeof(*nodes), compare_handles);
+    braid_status status = read_edges(reader, graph, nodes, num, &edges);
+    qsort(nodes, num, sizeof(*nodes), compare_numbers);
+    if (!status)
+        status = sort(&store, (uint32_t)num, &edges, &order);
+    for (size_t i = 0; i < num && !status; i++)
+        status = read_node(reader, place, &nodes[order[i]]);
+    if (!status)
+        status = put_edges(reader, nodes, &edges);
+    braid_array_finish(&edges);
+    braid_store_finish(&store);
+    return status;
+}
+
+static braid_status read_graph(const struct reader *reader, gpu_graph graph,
+                               const struct place *place)
+{
+    struct store store = { 0 };
+    size_t num = 0;
+    gpu_result result = reader->api->graph_nodes(graph, NULL, &num);
+    gpu_node *handles = braid_store_take(&store, num, sizeof(gpu_node));
+    struct read_node *nodes = braid_store_take(&store, num, sizeof(*nodes));
     braid_status status = store.failed ? no_memory() : BRAID_OK;
-    if (!status && num && !is_sorted(captured)) {
-        make_successors(captured, &sorter);
-        sort_nodes((uint32_t)num, &sorter);
-        if (sorter.num_sorted == num)
-            follow(captured, &sorter, sorted);
-        else
-            status = braid_error_invalid("the captured graph has a cycle");
-    }
+    if (!status && !result && num)
+        result = reader->api->graph_nodes(graph, handles, &num);
+    if (!status)
+        status = braid_gpu_check(reader->gpu, result, &reader->api->graph_nodes,
+                                 "reading a captured graph");
+    for (size_t i = 0; i < num && !status; i++)
+        nodes[i] = (struct read_node){ .handle = handles[i], .number = (uint32_t)i };
+    if (!status && num > MOST_NODES)
+        status = refuse_size();
+    if (!status && num)
+        status = read_all(reader, place, graph, nodes, num);
     braid_store_finish(&store);
     return status;
 }
@@ -582,6 +702,49 @@ static int compare_edges(const void *left, const void *right)
     const struct import_edge *a = left, *b = right;
     return a->from != b->from ? (a->from > b->from) - (a->from < b->from)
                               : (a->to > b->to) - (a->to < b->to);
+}
+
+// ---- nodes in order ----
+
+void braid_captured_mark_behind(const struct captured_graph *captured, uint32_t from,
+                                uint64_t *bits)
+{
+    const struct import_edge *edges = captured->edges.items;
+    const struct captured_node *nodes = captured_nodes(captured);
+    const struct import_region *regions = captured_regions(captured);
+    captured_set(bits, from);
+    for (size_t i = 0; i < captured->edges.num; i++) {
+        if (captured_has(bits, edges[i].from))
+            captured_set(bits, edges[i].to);
+    }
+    bits[from / 64] &= ~(UINT64_C(1) << from % 64);
+    for (uint32_t i = 0; i < captured->nodes.num; i++) {
+        const uint32_t owner = regions[nodes[i].region].owner;
+        if (owner != IMPORT_NONE && captured_has(bits, owner))
+            captured_set(bits, i);
+    }
+}
+
+void braid_captured_mark_before(const struct captured_graph *captured, uint32_t to, uint64_t *bits)
+{
+    const struct import_edge *edges = captured->edges.items;
+    captured_set(bits, to);
+    for (size_t i = captured->edges.num; i-- > 0;) {
+        if (captured_has(bits, edges[i].to))
+            captured_set(bits, edges[i].from);
+    }
+    bits[to / 64] &= ~(UINT64_C(1) << to % 64);
+}
+
+const unsigned char *braid_captured_argument(const struct captured_graph *captured,
+                                             const struct captured_node *node, uint32_t index)
+{
+    const struct captured_param *params =
+        captured_params_of(captured, captured_function_of(captured, node));
+    size_t at = node->kernel.first_byte;
+    for (uint32_t i = 0; i < index; i++)
+        at += (params[i].bytes + 15U) / 16 * 16;
+    return (const unsigned char *)captured->bytes.items + at;
 }
 
 // ---- the whole ----
@@ -594,17 +757,51 @@ static bool has_calls(const struct gpu_api *api)
            api->function_module && api->module_variable && api->address_range;
 }
 
+static braid_status check_list(const braid_import_options *options)
+{
+    const braid_import_conditional *told = options->conditionals;
+    for (size_t i = 0; i < options->num_setters; i++) {
+        if (!options->setters[i])
+            return braid_error_invalid("braid_import_create: setter %zu is NULL", i);
+    }
+    for (size_t i = 0; i < options->num_conditionals; i++) {
+        const int num_bodies = (told[i].bodies[0] != NULL) + (told[i].bodies[1] != NULL);
+        const bool is_loop = told[i].kind == BRAID_IMPORT_WHILE;
+        if (told[i].kind != BRAID_IMPORT_WHILE && told[i].kind != BRAID_IMPORT_IF)
+            return braid_error_invalid("braid_import_create: conditional %zu has no known kind", i);
+        if (!told[i].node || (uintptr_t)told[i].condition % sizeof(uint32_t) ||
+            (is_loop ? !told[i].bodies[0] || told[i].bodies[1] || told[i].otherwise
+                     : num_bodies < (told[i].otherwise ? 2 : 1)))
+            return braid_error_invalid("braid_import_create: conditional %zu lacks its node or a "
+                                       "body, or has one too many, or its word is not aligned",
+                                       i);
+    }
+    return BRAID_OK;
+}
+
+static braid_status read_whole(const struct reader *reader, gpu_graph graph)
+{
+    struct array *regions = &reader->captured->regions;
+    const struct import_region all = { IMPORT_NONE, 0, 0 };
+    const struct place place = { "", 0, 0 };
+    if (!braid_array_put(regions, &all, sizeof(all)))
+        return no_memory();
+    braid_status status = read_graph(reader, graph, &place);
+    ((struct import_region *)regions->items)[0].num = (uint32_t)reader->captured->nodes.num;
+    return status;
+}
+
 braid_status braid_captured_read(const struct gpu_backend *gpu, gpu_graph graph,
+                                 const braid_import_options *options,
                                  struct captured_graph *out_captured)
 {
     struct captured_graph captured = { 0 };
-    const struct reader reader = { gpu, gpu->api, &captured };
-    uint32_t first;
+    const struct reader reader = { gpu, gpu->api, options, &captured };
     if (!has_calls(gpu->api))
         return braid_error(BRAID_UNSUPPORTED, "an import needs the driver of CUDA 12.4 or later");
-    braid_status status = read_graph(&reader, graph, "", 0, &first);
+    braid_status status = check_list(options);
     if (!status)
-        status = sort(&captured);
+        status = read_whole(&reader, graph);
     if (!status && captured.edges.num)
         qsort(captured.edges.items, captured.edges.num, sizeof(struct import_edge), compare_edges);
     if (status)
@@ -618,6 +815,7 @@ void braid_captured_finish(struct captured_graph *captured)
 {
     braid_array_finish(&captured->nodes);
     braid_array_finish(&captured->edges);
+    braid_array_finish(&captured->regions);
     braid_array_finish(&captured->functions);
     braid_array_finish(&captured->params);
     braid_array_finish(&captured->bytes);

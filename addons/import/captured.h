@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUDA graph of the program as the driver describes it. The nodes of child graphs stand among
-// those of the graph itself.
+// those of the graph itself, and the nodes of bodies right behind their conditional node.
 #ifndef BRAID_IMPORT_CAPTURED_H
 #define BRAID_IMPORT_CAPTURED_H
+
+#include <braid/import.h>
 
 #include "backends/cuda/cuda_layouts.h"
 #include "backends/gpu/gpu_backend.h"
@@ -28,10 +30,20 @@ struct captured_kernel {
     size_t first_byte; // in `bytes`: its parameters, each aligned to 16 bytes
 };
 
+struct captured_conditional {
+    const braid_import_conditional *told; // by the program, for the time of the import
+    uint32_t regions[2];                  // by body; 0: it lacks that one
+    bool is_loop;
+    uint64_t word; // its address
+};
+
 struct captured_node {
-    int type;       // GPU_NODE_EMPTY also stands for the begin and the end of a child graph, and
-                    // for copies and fills of no bytes
-    char place[40]; // for messages: "3"; in a child graph "3.1"
+    int type;        // GPU_NODE_EMPTY also stands for the begin and the end of a child graph, for
+                     // copies and fills of no bytes, for setters, and for second nodes of branches
+    char place[40];  // for messages: "3"; in a child graph or a body "3.1", in a second body "3e.1"
+    uint32_t region; // in `regions`: the innermost
+    bool is_setter;  // `kernel` sets conditions
+    const braid_import_conditional *is_otherwise; // NULL: it is no second node of a branch
     union {
         struct captured_kernel kernel;
         struct cuda_copy_parameters copy;
@@ -42,12 +54,14 @@ struct captured_node {
         } memory;
         gpu_event event;
         struct cuda_operation_parameters batch; // its operations are in `store`
+        struct captured_conditional conditional;
     };
 };
 
 struct captured_graph {
     struct array nodes;     // struct captured_node; each edge leads to a later one
     struct array edges;     // struct import_edge, by `from`
+    struct array regions;   // struct import_region: the graph, then bodies
     struct array functions; // struct captured_function
     struct array params;    // struct captured_param
     struct array bytes;     // unsigned char
@@ -57,6 +71,11 @@ struct captured_graph {
 static inline const struct captured_node *captured_nodes(const struct captured_graph *graph)
 {
     return graph->nodes.items;
+}
+
+static inline const struct import_region *captured_regions(const struct captured_graph *graph)
+{
+    return graph->regions.items;
 }
 
 static inline const struct captured_function *
@@ -73,12 +92,35 @@ captured_params_of(const struct captured_graph *graph, const struct captured_fun
     return params ? params + function->first_param : NULL;
 }
 
+static inline void captured_set(uint64_t *bits, uint32_t node)
+{
+    bits[node / 64] |= UINT64_C(1) << node % 64;
+}
+
+static inline bool captured_has(const uint64_t *bits, uint32_t node)
+{
+    return bits[node / 64] >> node % 64 & 1;
+}
+
+// Sets the bits of all nodes that captured edges lead to from one, also where those stand in bodies
+// of these.
+void braid_captured_mark_behind(const struct captured_graph *captured, uint32_t from,
+                                uint64_t *bits);
+// Sets the bits of all nodes in its region from which captured edges lead to one.
+void braid_captured_mark_before(const struct captured_graph *captured, uint32_t to, uint64_t *bits);
+
+// The bytes of a kernel's parameter.
+const unsigned char *braid_captured_argument(const struct captured_graph *captured,
+                                             const struct captured_node *node, uint32_t index);
+
 // The name of a kind of node, for messages.
 const char *braid_captured_kind(int type);
 
 // Reads a graph, which stays as it is. The device is current. Errors: BRAID_NO_MEMORY,
-// BRAID_DEVICE_ERROR, BRAID_UNSUPPORTED (the driver is too old; names a node that Braid cannot do).
+// BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (an entry of the options' lists makes no sense).
+// BRAID_UNSUPPORTED: the driver is too old, or a node that is named is none of Braid's.
 braid_status braid_captured_read(const struct gpu_backend *gpu, gpu_graph graph,
+                                 const braid_import_options *options,
                                  struct captured_graph *out_captured);
 void braid_captured_finish(struct captured_graph *captured);
 

@@ -143,7 +143,7 @@ static bool find_costs(struct import_findings *findings)
     uint32_t longest[FINDING_COSTS + 1];
     const uint32_t num =
         findings->functions.num < FINDING_COSTS ? (uint32_t)findings->functions.num : FINDING_COSTS;
-    if (num == 0)
+    if (num == 0 || order.num_regions > 1) // paths through bodies have no costs
         return true;
     uint16_t *group_of = braid_allocate_zeroed(order.num_nodes, sizeof(*group_of));
     if (!group_of)
@@ -163,28 +163,46 @@ static bool find_costs(struct import_findings *findings)
 
 // ---- levels ----
 
-static bool find_levels(struct import_findings *findings)
+// A conditional node has no level of its own. Nodes of its bodies begin at the level that it would
+// have, and nodes behind it follow its longest body.
+static void count_levels(struct import_findings *findings, uint32_t *before, uint32_t *end)
 {
     const braid_import *import = findings->import;
+    const struct captured_node *nodes = captured_nodes(&import->captured);
+    const struct import_region *regions = captured_regions(&import->captured);
     const struct import_edge *edges = import->orders.edges.items;
-    const uint32_t num = (uint32_t)import->captured.nodes.num;
     size_t edge = 0;
-    uint32_t *before = braid_allocate_zeroed(num, sizeof(*before));
-    findings->levels = braid_allocate_zeroed(import->info.longest_kept, sizeof(uint32_t));
-    for (uint32_t node = 0; node < num && before && findings->levels; node++) {
+    for (uint32_t node = 0; node < import->captured.nodes.num; node++) {
+        uint32_t around = regions[nodes[node].region].owner;
+        before[node] = around == IMPORT_NONE ? 0 : before[around];
         for (; edge < import->orders.edges.num && edges[edge].to == node; edge++) {
-            if (before[node] <= before[edges[edge].from])
-                before[node] = before[edges[edge].from] + 1;
+            if (before[node] < end[edges[edge].from])
+                before[node] = end[edges[edge].from];
         }
         if (!import->uses.is_work[node])
+            continue;
+        end[node] = before[node] + 1;
+        for (; around != IMPORT_NONE && end[around] < end[node];
+             around = regions[nodes[around].region].owner)
+            end[around] = end[node];
+        if (nodes[node].type == GPU_NODE_CONDITIONAL)
             continue;
         const uint32_t width = ++findings->levels[before[node]];
         findings->widest = width > findings->widest ? width : findings->widest;
         findings->num_work++;
     }
-    findings->num_levels = import->info.longest_kept;
-    const bool is_done = before && findings->levels;
-    braid_free(before);
+}
+
+static bool find_levels(struct import_findings *findings)
+{
+    const size_t num = findings->import->captured.nodes.num;
+    uint32_t *rows = braid_allocate_zeroed(2 * num, sizeof(*rows));
+    findings->num_levels = findings->import->info.longest_kept;
+    findings->levels = braid_allocate_zeroed(findings->num_levels, sizeof(uint32_t));
+    const bool is_done = rows && findings->levels;
+    if (is_done)
+        count_levels(findings, rows, rows + num);
+    braid_free(rows);
     return is_done;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "device/device.h"
+#include "import/conditions.h"
 #include "import/proof.h"
 
 // ---- orders ----
@@ -22,6 +23,9 @@ struct import_order braid_import_order(const braid_import *import)
         .num_edges = import->captured.edges.num,
         .accesses = import->uses.accesses.items,
         .num_accesses = import->uses.accesses.num,
+        .region = import->uses.region,
+        .regions = import->captured.regions.items,
+        .num_regions = import->captured.regions.num,
     };
 }
 
@@ -30,7 +34,7 @@ static braid_status find_orders(braid_import *import)
     const struct import_order order = braid_import_order(import);
     struct import_fault fault;
     bool failed;
-    if (!braid_import_find_orders(&order, &import->orders))
+    if (!braid_import_find_all_orders(&order, &import->orders))
         return braid_error_no_memory("the orders of a captured graph");
     if (braid_import_prove(&order, import->orders.edges.items, import->orders.edges.num, &fault,
                            &failed))
@@ -59,6 +63,8 @@ static void tell(braid_import *import)
     info->longest_kept = import->orders.longest_kept;
     info->num_captured = import->orders.num_captured;
     info->num_kept = import->orders.num_kept;
+    for (uint32_t i = 0; i < info->num_nodes; i++)
+        info->num_conditionals += captured_nodes(&import->captured)[i].type == GPU_NODE_CONDITIONAL;
 }
 
 static braid_status find_variables(braid_import *import, struct import_code *code)
@@ -81,6 +87,8 @@ braid_status braid_import_find_accesses(struct gpu_backend *gpu,
         status = find_variables(import, code);
     if (!status)
         status = braid_import_find_uses(&import->memory, code, &import->uses);
+    if (!status)
+        status = braid_import_check_conditions(&import->captured, &import->uses, options);
     import->memory.options = NULL; // the program's
     return status;
 }
@@ -89,7 +97,7 @@ braid_status braid_import_find_accesses(struct gpu_backend *gpu,
 static braid_status read_captured(struct gpu_backend *gpu, gpu_graph captured,
                                   const braid_import_options *options, braid_import *import)
 {
-    braid_status status = braid_captured_read(gpu, captured, &import->captured);
+    braid_status status = braid_captured_read(gpu, captured, options, &import->captured);
     if (!status)
         status = braid_import_read_code(&import->captured, options, &import->code);
     return status ? status : braid_import_find_accesses(gpu, options, import->code, import);
@@ -126,7 +134,9 @@ static braid_status check(braid_device *device, const void *captured,
                                                        : !captured ? "captured"
                                                                    : "out_import");
     if ((options->num_texts && !options->texts) || (options->num_files && !options->files) ||
-        (options->num_buffers && !options->buffers))
+        (options->num_buffers && !options->buffers) ||
+        (options->num_conditionals && !options->conditionals) ||
+        (options->num_setters && !options->setters))
         return braid_error_invalid("braid_import_create: a list of the options is NULL");
     braid_status status = braid_device_check_open("braid_import_create", device);
     if (status)

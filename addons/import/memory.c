@@ -58,26 +58,9 @@ static braid_status add_given(struct import_memory *memory)
 
 // ---- allocations of the graph ----
 
-// All nodes that edges lead to from one, as bits. Edges lead to higher numbers; sorted by `from`.
-static void mark_behind(const struct captured_graph *captured, uint32_t from, uint64_t *bits)
-{
-    const struct import_edge *edges = captured->edges.items;
-    bits[from / 64] |= UINT64_C(1) << from % 64;
-    for (size_t i = 0; i < captured->edges.num; i++) {
-        if (bits[edges[i].from / 64] >> edges[i].from % 64 & 1)
-            bits[edges[i].to / 64] |= UINT64_C(1) << edges[i].to % 64;
-    }
-    bits[from / 64] &= ~(UINT64_C(1) << from % 64);
-}
-
-static bool has(const uint64_t *bits, uint32_t node)
-{
-    return bits[node / 64] >> node % 64 & 1;
-}
-
 bool braid_import_memory_lives(const struct import_buffer *allocation, uint32_t node)
 {
-    return has(allocation->born, node) && !has(allocation->dead, node);
+    return captured_has(allocation->born, node) && !captured_has(allocation->dead, node);
 }
 
 static braid_status find_free(const struct import_memory *memory, struct import_buffer *buffer)
@@ -85,8 +68,8 @@ static braid_status find_free(const struct import_memory *memory, struct import_
     const struct captured_node *nodes = captured_nodes(memory->captured);
     for (uint32_t i = 0; i < memory->captured->nodes.num; i++) {
         if (nodes[i].type == GPU_NODE_FREE && nodes[i].memory.address == buffer->begin &&
-            has(buffer->born, i)) {
-            mark_behind(memory->captured, i, buffer->dead);
+            captured_has(buffer->born, i)) {
+            braid_captured_mark_behind(memory->captured, i, buffer->dead);
             return BRAID_OK;
         }
     }
@@ -108,7 +91,7 @@ static braid_status add_allocation(struct import_memory *memory, uint32_t node)
     buffer.dead = braid_store_take(&memory->store, words, sizeof(uint64_t));
     if (memory->store.failed)
         return no_memory();
-    mark_behind(memory->captured, node, buffer.born);
+    braid_captured_mark_behind(memory->captured, node, buffer.born);
     braid_status status = find_free(memory, &buffer);
     if (!status && !braid_array_put(&memory->buffers, &buffer, sizeof(buffer)))
         status = no_memory();
@@ -122,7 +105,7 @@ static braid_status check_free(const struct import_memory *memory, uint32_t node
     const struct captured_node *of = &captured_nodes(memory->captured)[node];
     const struct import_buffer *buffers = import_buffers(memory);
     for (uint32_t i = memory->num_given; i < memory->num_given + memory->num_allocations; i++) {
-        if (buffers[i].begin == of->memory.address && has(buffers[i].born, node))
+        if (buffers[i].begin == of->memory.address && captured_has(buffers[i].born, node))
             return BRAID_OK;
     }
     return braid_error(BRAID_UNSUPPORTED,

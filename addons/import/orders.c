@@ -107,7 +107,8 @@ static bool close_captured(struct finder *finder)
             if (finder->depth_captured[from[i]] > finder->depth_captured[node])
                 finder->depth_captured[node] = finder->depth_captured[from[i]];
         }
-        finder->depth_captured[node] += order->is_work[node];
+        finder->depth_captured[node] +=
+            order->length_captured ? order->length_captured[node] : order->is_work[node];
     }
     braid_free(first);
     braid_free(from);
@@ -186,7 +187,7 @@ static bool add_edges(struct finder *finder, uint32_t node, struct import_orders
         if (finder->depth_kept[from] > finder->depth_kept[node])
             finder->depth_kept[node] = finder->depth_kept[from];
     }
-    finder->depth_kept[node]++;
+    finder->depth_kept[node] += finder->order->length_kept ? finder->order->length_kept[node] : 1;
     return true;
 }
 

@@ -20,6 +20,15 @@ struct import_access {
     bool writes;
 };
 
+// Nodes that stand one behind another: those of the graph itself, or of a body of a conditional
+// node. Nodes of conditional nodes inside are among them.
+struct import_region {
+    uint32_t owner; // the conditional node; IMPORT_NONE: it is the graph itself
+    uint32_t first, num;
+};
+
+#define IMPORT_NONE UINT32_MAX
+
 struct import_order {
     uint32_t num_nodes, num_buffers;
     const bool *is_work;             // by node; others pass orders on, and need none
@@ -29,6 +38,12 @@ struct import_order {
     const struct import_access *accesses; // by node; those of unproven nodes may lack
     size_t num_accesses;
     uint64_t most_steps; // words and accesses that the search looks at, about; 0: any number
+    // Weights by node on longest paths, of captured edges and of these; NULL: 1, or 0 without work.
+    const uint32_t *length_captured, *length_kept;
+    // For nodes with bodies; the first region is the graph itself. Edges stay in one region.
+    const uint32_t *region; // by node: the innermost; NULL: there is one region
+    const struct import_region *regions;
+    size_t num_regions;
 };
 
 struct import_orders {
@@ -40,8 +55,12 @@ struct import_orders {
     bool is_cut;                             // it would have taken more steps: all else is unknown
 };
 
-// Finds the orders that stay. False: memory ran out.
+// Finds the orders that stay, where no node has bodies. False: memory ran out.
 bool braid_import_find_orders(const struct import_order *order, struct import_orders *out_orders);
+// The same for any graph. A conditional node accesses all that nodes inside it do, and is proven if
+// all of them are. On a path it is as long as its longest body.
+bool braid_import_find_all_orders(const struct import_order *order,
+                                  struct import_orders *out_orders);
 void braid_import_orders_finish(struct import_orders *orders);
 
 #endif

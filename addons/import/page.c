@@ -35,6 +35,7 @@ static void write_figures(const braid_import_info *info, FILE *file)
     write_figure("copies", info->num_copies, file);
     write_figure("fills", info->num_fills, file);
     write_figure("host calls", info->num_host_calls, file);
+    write_figure("loops and branches", info->num_conditionals, file);
     write_figure("allocations", info->num_allocations, file);
     write_figure("captured orders", info->num_captured, file);
     write_figure("kept orders", info->num_kept, file);

@@ -18,6 +18,7 @@ struct prover {
     uint32_t *stack;
     const struct import_access **accesses; // by node: its first
     uint32_t *num_accesses;
+    uint32_t *end; // by node: behind the last one inside it
 };
 
 static bool sort_edges(const struct import_edge *edges, size_t num_edges, uint32_t num_nodes,
@@ -36,6 +37,19 @@ static bool sort_edges(const struct import_edge *edges, size_t num_edges, uint32
     return true;
 }
 
+// Bodies of a node stand right behind it.
+static void find_ends(struct prover *prover)
+{
+    const struct import_order *order = prover->order;
+    for (uint32_t node = 0; node < order->num_nodes; node++)
+        prover->end[node] = node + 1;
+    for (size_t i = 0; i < order->num_regions; i++) {
+        const struct import_region *body = &order->regions[i];
+        if (body->owner != IMPORT_NONE && prover->end[body->owner] < body->first + body->num)
+            prover->end[body->owner] = body->first + body->num;
+    }
+}
+
 static bool begin(struct prover *prover, const struct import_order *order,
                   const struct import_edge *edges, size_t num_edges)
 {
@@ -46,8 +60,9 @@ static bool begin(struct prover *prover, const struct import_order *order,
     prover->stack = braid_allocate_zeroed(num, sizeof(uint32_t));
     prover->accesses = braid_allocate_zeroed(num, sizeof(*prover->accesses));
     prover->num_accesses = braid_allocate_zeroed(num, sizeof(uint32_t));
+    prover->end = braid_allocate_zeroed(num, sizeof(uint32_t));
     if (!prover->seen_captured || !prover->seen_made || !prover->stack || !prover->accesses ||
-        !prover->num_accesses ||
+        !prover->num_accesses || !prover->end ||
         !sort_edges(order->edges, order->num_edges, order->num_nodes, &prover->captured) ||
         !sort_edges(edges, num_edges, order->num_nodes, &prover->made))
         return false;
@@ -55,6 +70,7 @@ static bool begin(struct prover *prover, const struct import_order *order,
         prover->accesses[order->accesses[i].node] = &order->accesses[i];
         prover->num_accesses[order->accesses[i].node]++;
     }
+    find_ends(prover);
     return true;
 }
 
@@ -69,6 +85,7 @@ static void finish(struct prover *prover)
     braid_free(prover->stack);
     braid_free(prover->accesses);
     braid_free(prover->num_accesses);
+    braid_free(prover->end);
 }
 
 static void walk(struct prover *prover, const struct leaving *leaving, uint32_t from,
@@ -87,7 +104,7 @@ static void walk(struct prover *prover, const struct leaving *leaving, uint32_t 
     }
 }
 
-static bool must_stay(const struct prover *prover, uint32_t a, uint32_t b)
+static bool conflict(const struct prover *prover, uint32_t a, uint32_t b)
 {
     if (!prover->order->proven[a] || !prover->order->proven[b])
         return true;
@@ -96,6 +113,17 @@ static bool must_stay(const struct prover *prover, uint32_t a, uint32_t b)
             const struct import_access *one = &prover->accesses[a][i];
             const struct import_access *other = &prover->accesses[b][k];
             if (one->buffer == other->buffer && (one->writes || other->writes))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool must_stay(const struct prover *prover, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = a; i < prover->end[a]; i++) {
+        for (uint32_t k = b; k < prover->end[b]; k++) {
+            if (conflict(prover, i, k))
                 return true;
         }
     }

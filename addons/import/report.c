@@ -22,6 +22,8 @@ static void write_numbers(const braid_import_info *info, FILE *file)
             info->num_nodes, plural(info->num_nodes), info->num_kernels, plural(info->num_kernels),
             info->num_copies, info->num_copies == 1 ? "y" : "ies", info->num_fills,
             plural(info->num_fills), info->num_host_calls, plural(info->num_host_calls));
+    if (info->num_conditionals)
+        fprintf(file, "loops and branches: %u, whose bodies count once\n", info->num_conditionals);
     fprintf(file, "orders: %" PRIu64 " captured, %" PRIu64 " kept\n", info->num_captured,
             info->num_kept);
     fprintf(file, "longest path: %u node%s captured, %u kept\n", info->longest_captured,
@@ -142,9 +144,11 @@ static void write_members(const braid_import_info *info, FILE *file)
 {
     fprintf(file,
             "  \"nodes\": %u,\n  \"kernels\": %u,\n  \"copies\": %u,\n  \"fills\": %u,\n"
-            "  \"host_calls\": %u,\n  \"allocations\": %u,\n  \"rewritten_words\": %u,\n",
+            "  \"host_calls\": %u,\n  \"conditionals\": %u,\n  \"allocations\": %u,\n"
+            "  \"rewritten_words\": %u,\n",
             info->num_nodes, info->num_kernels, info->num_copies, info->num_fills,
-            info->num_host_calls, info->num_allocations, info->num_rewritten);
+            info->num_host_calls, info->num_conditionals, info->num_allocations,
+            info->num_rewritten);
     fprintf(file,
             "  \"captured_orders\": %" PRIu64 ",\n  \"kept_orders\": %" PRIu64 ",\n"
             "  \"longest_captured\": %u,\n  \"longest_kept\": %u,\n",

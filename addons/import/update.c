@@ -77,6 +77,16 @@ static bool is_same_batch(const struct cuda_operation_parameters *now,
             memcmp(now->operations, had->operations, now->num * sizeof(*now->operations)) == 0);
 }
 
+static braid_status check_conditional(const struct updater *updater,
+                                      const struct captured_conditional *now,
+                                      const struct captured_conditional *had)
+{
+    if (now->is_loop != had->is_loop || !now->regions[0] != !had->regions[0] ||
+        !now->regions[1] != !had->regions[1])
+        return refuse(updater, "is of another kind, or has other bodies");
+    return BRAID_OK;
+}
+
 // Queue calls read the captured node that the import has.
 static braid_status check_work(const struct updater *updater, const struct captured_node *now,
                                const struct captured_node *had)
@@ -111,6 +121,8 @@ static braid_status check_work(const struct updater *updater, const struct captu
     case GPU_NODE_OPERATIONS:
         return is_same_batch(&now->batch, &had->batch) ? BRAID_OK
                                                        : refuse(updater, "has other operations");
+    case GPU_NODE_CONDITIONAL:
+        return check_conditional(updater, &now->conditional, &had->conditional);
     default:
         return BRAID_OK;
     }
@@ -134,7 +146,8 @@ static braid_status check_shape(struct updater *updater)
         else
             status = check_work(updater, nodes[0], nodes[1]);
     }
-    if (!status && !is_same_array(&now->edges, &had->edges, sizeof(struct import_edge)))
+    if (!status && (!is_same_array(&now->edges, &had->edges, sizeof(struct import_edge)) ||
+                    !is_same_array(&now->regions, &had->regions, sizeof(struct import_region))))
         status = braid_error_invalid(
             "braid_import_update: the captured graph has other edges: import it anew");
     return status;
@@ -350,6 +363,14 @@ static braid_status put_fill(struct updater *updater, const struct captured_node
                   : put_value(updater, BRAID_TARGET_VALUE, &now->fill.value, now->fill.value_bytes);
 }
 
+// A loop or branch of Braid's keeps its word.
+static braid_status check_word(const struct updater *updater, uint64_t now, uint64_t had)
+{
+    bool moves = false;
+    braid_status status = check_place(updater, now, had, true, &moves);
+    return status || !moves || now == had ? status : refuse(updater, "has another word");
+}
+
 static braid_status put_node(struct updater *updater)
 {
     const struct captured_node *now = node_of(&updater->now, updater->node);
@@ -362,6 +383,9 @@ static braid_status put_node(struct updater *updater)
         return put_fill(updater, now, node_of(updater->had, updater->node));
     case GPU_NODE_HOST:
         return put_value(updater, BRAID_TARGET_USER, &now->host.user, sizeof(now->host.user));
+    case GPU_NODE_CONDITIONAL:
+        return check_word(updater, now->conditional.word,
+                          node_of(updater->had, updater->node)->conditional.word);
     default:
         return BRAID_OK;
     }
@@ -389,7 +413,7 @@ static braid_status read_now(struct updater *updater, gpu_graph captured,
     braid_status status = braid_gpu_enter(gpu, &scope, "import");
     if (status)
         return status;
-    status = braid_captured_read(gpu, captured, &updater->now.captured);
+    status = braid_captured_read(gpu, captured, options, &updater->now.captured);
     if (!status)
         status = check_shape(updater);
     if (!status)
@@ -442,7 +466,9 @@ braid_status braid_import_update_sized(const braid_import *import, void *capture
     struct updater updater = { .had = import, .exec = exec };
     braid_status status =
         braid_sized_take("braid_import_update: options", options, size, &own, sizeof(own));
-    if (!status && own.num_buffers && !own.buffers)
+    if (!status &&
+        ((own.num_buffers && !own.buffers) || (own.num_conditionals && !own.conditionals) ||
+         (own.num_setters && !own.setters)))
         status = braid_error_invalid("braid_import_update: a list of the options is NULL");
     if (!status)
         status = check(import, captured, exec);

@@ -131,12 +131,7 @@ static const struct captured_param *params_of(const struct finder *finder, uint3
 
 static const unsigned char *argument_of(const struct finder *finder, uint32_t index)
 {
-    uint32_t num;
-    const struct captured_param *params = params_of(finder, &num);
-    size_t at = node_of(finder)->kernel.first_byte;
-    for (uint32_t i = 0; i < index; i++)
-        at += (params[i].bytes + 15U) / 16 * 16;
-    return (const unsigned char *)finder->captured->bytes.items + at;
+    return braid_captured_argument(finder->captured, node_of(finder), index);
 }
 
 static uint64_t word_at(const unsigned char *argument, uint32_t offset)
@@ -512,6 +507,28 @@ static braid_status use_batch(const struct finder *finder)
     return distrust(finder, 0, "others may wait for the values, or write them");
 }
 
+// ---- conditional nodes ----
+
+// It reads its word: its first access. Nodes inside it tell for themselves.
+static braid_status use_word_of_condition(const struct finder *finder)
+{
+    const uint64_t word = (uintptr_t)node_of(finder)->conditional.told->condition;
+    enum import_place place;
+    uint32_t index = 0;
+    braid_status status =
+        braid_import_memory_find(finder->memory, finder->node, word, &place, &index);
+    if (status)
+        return status;
+    if (place == PLACE_DEAD)
+        return refuse_dead(finder, index);
+    if (place != PLACE_BUFFER || !is_inside(finder, index, word, sizeof(uint32_t)))
+        return braid_error(BRAID_UNSUPPORTED,
+                           "node %s of the captured graph, a conditional node, has its word at "
+                           "0x%llx, in no known memory",
+                           node_of(finder)->place, (unsigned long long)word);
+    return add_access(finder, index, false);
+}
+
 // ---- the walk ----
 
 static braid_status use_node(const struct finder *finder)
@@ -523,6 +540,8 @@ static braid_status use_node(const struct finder *finder)
         return use_copy(finder);
     case GPU_NODE_FILL:
         return use_fill(finder);
+    case GPU_NODE_CONDITIONAL:
+        return use_word_of_condition(finder);
     case GPU_NODE_HOST:
         return distrust(finder, 0, "a host call may touch any memory");
     case GPU_NODE_OPERATIONS:
@@ -544,6 +563,7 @@ static braid_status find_all(struct finder *finder)
     for (uint32_t i = 0; i < captured->nodes.num && !status; i++) {
         finder->node = i;
         finder->uses->proven[i] = true;
+        finder->uses->region[i] = captured_nodes(captured)[i].region;
         finder->uses->is_work[i] = is_work(captured_nodes(captured)[i].type);
         if (!finder->uses->is_work[i])
             continue;
@@ -563,8 +583,9 @@ braid_status braid_import_find_uses(struct import_memory *memory, const struct i
     };
     uses.is_work = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
     uses.proven = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
+    uses.region = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(uint32_t));
     finder.near = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
-    const bool has_room = uses.is_work && uses.proven && finder.near;
+    const bool has_room = uses.is_work && uses.proven && uses.region && finder.near;
     braid_status status = has_room ? find_all(&finder) : no_memory();
     braid_free(finder.near);
     if (status)
@@ -578,6 +599,7 @@ void braid_import_uses_finish(struct import_uses *uses)
 {
     braid_free(uses->is_work);
     braid_free(uses->proven);
+    braid_free(uses->region);
     braid_array_finish(&uses->accesses);
     braid_array_finish(&uses->holds);
     braid_array_finish(&uses->patches);

@@ -25,6 +25,7 @@ struct import_reason {
 
 struct import_uses {
     bool *is_work, *proven; // by node
+    uint32_t *region;       // by node
     struct array accesses;  // struct import_access, by node
     struct array holds;     // the same: unproven nodes that may use an allocation of the graph
     struct array patches;   // struct import_patch, by node, argument and offset

@@ -30,6 +30,27 @@ typedef struct braid_import_buffer {
     bool is_watched; // the host, another device or process may look at it during a frame
 } braid_import_buffer;
 
+typedef enum braid_import_conditional_kind {
+    BRAID_IMPORT_WHILE = 0,
+    BRAID_IMPORT_IF = 1,
+} braid_import_conditional_kind;
+
+// A conditional node, which no driver before CUDA 13.2 describes. Kernels that `setters` of the
+// options names set its handle from a word: one before the node, and one in the body of a loop.
+typedef struct braid_import_conditional {
+    const void *node; // CUgraphNode, perhaps in the body of another
+    braid_import_conditional_kind kind;
+    uint64_t handle;
+    const void *condition; // the word's address, in memory of the device. It has four bytes
+    // CUgraphs. The first runs while, or if, the word is not 0. The second one of a branch runs if
+    // it is 0. A branch may lack either.
+    void *bodies[2];
+    // A second node, NULL: the branch has one. It stands right behind `node`, and has the second
+    // body. Its handle gets 1 where the word is 0, and else 0.
+    const void *otherwise;
+    uint64_t otherwise_handle;
+} braid_import_conditional;
+
 // Returns PTX that has `entry`, number `index` of such texts, or NULL behind the last. It lives
 // until the import returns.
 typedef const char *braid_import_find_text(const char *entry, size_t index, void *user);
@@ -46,6 +67,13 @@ typedef struct braid_import_options {
     // Nobody looks at pinned, managed or peer memory before a frame has ended. If false, nodes that
     // touch it keep all their captured orders.
     bool is_unwatched;
+    const braid_import_conditional *conditionals; // all conditional nodes, in any order
+    size_t num_conditionals;
+    // Names of kernels whose parameters are handles of conditional nodes, and the address of one
+    // word. Such a kernel does nothing but hand the word, or whether it is 0, to each handle. That
+    // is the caller's statement: Braid leaves these kernels out, and reads the word itself.
+    const char *const *setters;
+    size_t num_setters;
 } braid_import_options;
 
 // Reads a CUgraph, which stays as it is. You may destroy it afterwards. Its modules, and the data
@@ -78,14 +106,16 @@ BRAID_API braid_graph *braid_import_get_graph(braid_import *import);
 
 // An order is a pair of nodes with work, the first of which ends before the second starts.
 typedef struct braid_import_info {
-    uint32_t num_nodes; // captured, also in child graphs
+    uint32_t num_nodes; // captured, also in child graphs and in bodies of conditional nodes
     uint32_t num_kernels, num_copies, num_fills, num_host_calls, num_allocations;
     uint32_t num_unproven;  // nodes that keep all their captured orders
     uint32_t num_races;     // pairs that share memory which one writes, and that no captured order
                             // keeps apart. They get no order
     uint32_t num_rewritten; // words of arguments that point into allocations of the graph
-    uint32_t longest_captured, longest_kept; // nodes with work on a longest path
-    uint64_t num_captured, num_kept;         // orders
+    uint32_t longest_captured, longest_kept; // nodes with work on a longest path, on which a
+                                             // conditional node counts as its longer body, once
+    uint64_t num_captured, num_kept;         // orders, those in bodies among them
+    uint32_t num_conditionals;               // loops and branches
 } braid_import_info;
 
 // NULL has nothing.

@@ -18,6 +18,7 @@ struct chain {
     char names[MOST_FUNCTIONS][8];
     bool is_work[MOST_NODES], proven[MOST_NODES];
     struct import_edge edges[MOST_NODES];
+    struct import_region region;
     struct import_access accesses[MOST_ACCESSES];
     struct import_reason reasons[MOST_NODES];
     char *written;
@@ -64,6 +65,9 @@ static void end_chain(void)
     struct braid_import *import = &chain.import;
     import->captured.nodes.items = chain.nodes;
     import->captured.edges.items = chain.edges;
+    import->captured.regions.items = &chain.region;
+    import->captured.regions.num = 1;
+    chain.region = (struct import_region){ IMPORT_NONE, 0, (uint32_t)import->captured.nodes.num };
     import->captured.functions.items = chain.functions;
     import->uses.is_work = chain.is_work;
     import->uses.proven = chain.proven;

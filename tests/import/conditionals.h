@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams with conditional nodes, captured on the stand-in for CUDA as Warp captures them.
+#ifndef BRAID_TESTS_IMPORT_CONDITIONALS_H
+#define BRAID_TESTS_IMPORT_CONDITIONALS_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include <braid/braid.h>
+
+#include "cuda_abi.h"
+#include "support/check.h"
+
+enum { WORDS = 4, MOST_ARGS = 4, MOST_CONDITIONALS = 8 };
+
+// Kernels up(word), down(word), clear(word), move(from, to), and without texts hidden(word) and
+// set_unnamed(handle, word). Setters: set(handle, word), set_not(handle, word), set_both(handle,
+// handle, word).
+struct conditionals {
+    braid_device *device;
+    CUmodule module;
+    CUstream stream;
+    CUdeviceptr memory[WORDS]; // each an allocation
+    CUgraph graph;
+    braid_import_conditional told[MOST_CONDITIONALS];
+    uint32_t num_told;
+    bool gives_all_texts; // also those of hidden kernels
+    braid_import *import;
+    braid_import_info info;
+};
+extern struct conditionals there;
+extern const char *const conditional_setters[3];
+
+struct conditional {
+    braid_import_conditional told;
+    CUgraph around; // paused while a body is captured
+    uint32_t index; // in `told`
+};
+
+void must(CUresult result);
+int open_conditionals(void **state);
+int close_conditionals(void **state);
+
+void launch_on(CUstream on, const char *name, const uint64_t *args);
+#define LAUNCH(name, ...) launch_on(there.stream, name, (const uint64_t[MOST_ARGS]){ __VA_ARGS__ })
+
+void begin(void);
+uint64_t make_handle(void);
+// Adds a node behind all that the stream has captured, without a setter.
+struct conditional add_conditional(braid_import_conditional_kind kind, CUdeviceptr word,
+                                   uint64_t handle);
+void enter_body(struct conditional *conditional, int which);
+void leave_body(struct conditional *conditional);
+// A loop or an arm, with its setter; its body is open.
+struct conditional begin_conditional(braid_import_conditional_kind kind, CUdeviceptr word);
+void end_conditional(struct conditional *conditional);
+// A branch with its setter. `arms` has the bits of its bodies. A pair has a node for each.
+struct conditional begin_branch(CUdeviceptr word, int arms, bool is_pair);
+
+// Ends the capture, and imports it with the list of all conditional nodes.
+void import_all(braid_status status, const char *message);
+void play_captured(const uint32_t *words, uint32_t *out_words);
+void play_imported(const uint32_t *words, uint32_t *out_words);
+void end(void);
+
+#endif

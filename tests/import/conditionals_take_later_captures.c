@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// An exec of an import with loops takes a later capture that has the same words.
+#include "import/conditionals.h"
+
+static braid_import *import;
+static braid_exec *exec;
+
+// memory[0] turns of an add to memory[to].
+static void capture_loop(CUdeviceptr word, int to)
+{
+    begin();
+    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, word);
+    LAUNCH("up", there.memory[to]);
+    LAUNCH("down", word);
+    end_conditional(&loop);
+}
+
+static void capture_branch(int arms)
+{
+    begin();
+    struct conditional branch = begin_branch(there.memory[0], arms, false);
+    for (int i = 0; i < 2; i++) {
+        if (!(arms >> i & 1))
+            continue;
+        enter_body(&branch, i);
+        LAUNCH("up", there.memory[1 + i]);
+        leave_body(&branch);
+    }
+}
+
+static void make_exec(void)
+{
+    import_all(BRAID_OK, NULL);
+    import = there.import; // which a later capture clears
+    must(cuGraphDestroy(there.graph));
+    check_ok(braid_exec_create(there.device, braid_import_get_graph(there.import), NULL, &exec));
+}
+
+static braid_status update(void)
+{
+    const braid_import_options options = { .conditionals = there.told,
+                                           .num_conditionals = there.num_told,
+                                           .setters = conditional_setters,
+                                           .num_setters = 3 };
+    must(cuStreamEndCapture(there.stream, &there.graph));
+    const braid_status status = braid_import_update(import, there.graph, &options, exec);
+    must(cuGraphDestroy(there.graph));
+    return status;
+}
+
+static void finish(void)
+{
+    braid_exec_destroy(exec);
+    braid_import_destroy(import);
+}
+
+static void play(const uint32_t *words, uint32_t *out_words)
+{
+    for (int i = 0; i < WORDS; i++)
+        must(cuMemcpyHtoD_v2(there.memory[i], &words[i], sizeof(words[i])));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    for (int i = 0; i < WORDS; i++)
+        must(cuMemcpyDtoH_v2(&out_words[i], there.memory[i], sizeof(out_words[i])));
+}
+
+static void nodes_of_a_body_change(void **state)
+{
+    (void)state;
+    uint32_t found[WORDS];
+    capture_loop(there.memory[0], 1);
+    make_exec();
+    capture_loop(there.memory[0], 2);
+    check_ok(update());
+    play((const uint32_t[]){ 3, 10, 20, 30 }, found);
+    assert_int_equal(found[1], 10);
+    assert_int_equal(found[2], 23);
+    capture_loop(there.memory[3], 2);
+    check_fails(update(), BRAID_INVALID_ARGUMENT,
+                "node 1 of the captured graph (conditional node) has another word");
+    play((const uint32_t[]){ 2, 10, 20, 30 }, found);
+    assert_int_equal(found[2], 22);
+    assert_int_equal(found[3], 30);
+    finish();
+}
+
+static void bodies_stay(void **state)
+{
+    (void)state;
+    capture_branch(3);
+    make_exec();
+    capture_branch(3);
+    check_ok(update());
+    finish();
+    capture_branch(1);
+    make_exec();
+    capture_branch(2);
+    check_fails(update(), BRAID_INVALID_ARGUMENT,
+                "node 1 of the captured graph (conditional node) is of another kind, or has other "
+                "bodies: import it anew");
+    finish();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodes_of_a_body_change),
+        cmocka_unit_test(bodies_stay),
+    };
+    return cmocka_run_group_tests(tests, open_conditionals, close_conditionals);
+}
