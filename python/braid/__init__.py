@@ -20,7 +20,7 @@ from braid._exec import Exec, ExecInfo, RunningNode
 from braid._audit import Finding, audit
 from braid._graph import Graph
 from braid._handles import Node, Parameter, Resource
-from braid._import import Imported, ImportInfo
+from braid._import import Conditional, Imported, ImportInfo
 from braid._kernel import Kernel
 from braid._memories import Memory
 from braid._memory import Pointer, Trap
@@ -35,7 +35,7 @@ from braid._tune import Trial, Tuning, tune
 __version__ = version()
 
 __all__ = [
-    "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo",
+    "Backend", "BusyError", "Communicator", "Conditional", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Finding", "FoundDevice", "FrameTiming", "Graph", "HostCallError", "Imported", "ImportInfo", "InputOutputError",
     "InternalError", "InUseError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Runner", "RunnerInfo", "RunningNode", "Schedule",

@@ -36,24 +36,42 @@ class ImportInfo:
     longest_kept: int
     num_captured: int
     num_kept: int
+    num_conditionals: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Conditional:
+    """A conditional node of a captured graph, a loop or else a branch, by addresses; see braid_import_conditional. A branch
+    runs the first body if the word at `condition` is not 0, and else the second. None: it lacks that."""
+
+    node: int
+    is_loop: bool
+    handle: int
+    condition: int
+    bodies: Sequence[Optional[int]]
+    otherwise: int = 0
+    otherwise_handle: int = 0
 
 
 class Imported(Owned):
     """A CUDA graph that the program captured, as a graph of Braid: see braid_import_create. `captured` is the address
     of a CUgraph. `texts` are PTX, `files` paths to PTX. `find_text(entry)` returns further texts that have an entry, as
     strings. `buffers` are arrays that count as buffers of their own, such as the tensors of a framework that hands out
-    parts of one block. `is_unwatched`: nobody looks at pinned, managed or peer memory before a frame has ended."""
+    parts of one block. `is_unwatched`: nobody looks at pinned, managed or peer memory before a frame has ended.
+    `conditionals` has each conditional node, and `setters` the names of kernels that hand words to their handles."""
 
     def __init__(self, device: Device, captured: int, *, texts: Sequence[str] = (),
                  files: Sequence[Union[str, os.PathLike[str]]] = (),
                  find_text: Optional[Callable[[str], Sequence[str]]] = None,
-                 buffers: Sequence[Any] = (), is_unwatched: bool = False):
+                 buffers: Sequence[Any] = (), is_unwatched: bool = False,
+                 conditionals: Sequence[Conditional] = (), setters: Sequence[str] = ()):
         run_deferred()
         if not isinstance(device, Device):
             raise refuse(f"an import is made for a device, and {device!r} is none")
         options = ffi.new("braid_import_options *")
         kept: List[Any] = []
         _fill_lists(options, kept, texts, files, buffers)
+        _fill_conditionals(options, kept, conditionals, setters)
         options.is_unwatched = is_unwatched
         finder = _Finder(find_text)
         if find_text is not None:
@@ -131,6 +149,20 @@ def _fill_lists(options: Any, kept: List[Any], texts: Sequence[str],
     options.texts, options.files = lists
     options.buffers = ranges
     kept.extend([*lists, ranges])
+
+
+def _fill_conditionals(options: Any, kept: List[Any], conditionals: Sequence[Conditional], setters: Sequence[str]) -> None:
+    nodes, names = ffi.new("braid_import_conditional[]", len(conditionals)), _texts_of(setters, kept, "setters")
+    for node, told in zip(nodes, conditionals):
+        node.node, node.otherwise = ffi.cast("void *", told.node), ffi.cast("void *", told.otherwise)
+        node.kind = lib.BRAID_IMPORT_WHILE if told.is_loop else lib.BRAID_IMPORT_IF
+        node.handle, node.otherwise_handle = told.handle, told.otherwise_handle
+        node.condition = ffi.cast("void *", told.condition)
+        for index, body in enumerate(told.bodies):
+            node.bodies[index] = ffi.cast("void *", body or 0)
+    options.conditionals, options.num_conditionals = nodes, len(conditionals)
+    options.setters, options.num_setters = names, len(setters)
+    kept.extend([nodes, names])
 
 
 class _Finder:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import ctypes
 import os
 import re
+import sys
 import tempfile
-from typing import Any, Callable, Dict, List, Optional
+import threading
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from braid._device import Device
 from braid._errors import refuse
 from braid._exec import Exec
 from braid._graph import Graph
-from braid._import import Imported
+from braid._import import Conditional, Imported
 from braid._runner import Runner, RunnerInfo
 
 # Warp fills arrays by kernels of its own, whose PTX it does not have. They write to what their first parameter points to.
@@ -92,10 +96,11 @@ def optimize(function: Callable[[], Any], device: Any = None, *, is_unwatched: b
     on = warp.get_device(device)
     if not on.is_cuda:
         raise refuse(f"a plan needs a CUDA device, and Warp's device is '{on}'")
-    with warp.ScopedCapture(device=on) as capture:
+    with _record_conditionals() as conditionals, warp.ScopedCapture(device=on) as capture:
         function()
     texts = [_FILLS, *_texts_of(capture.graph.module_execs)]
-    imported = Imported(_adopt(on), int(capture.graph.graph.value), texts=texts, is_unwatched=is_unwatched)
+    imported = Imported(_adopt(on), int(capture.graph.graph.value), texts=texts, is_unwatched=is_unwatched,
+                        conditionals=conditionals, setters=_SETTERS)
     return Optimized(imported, on, capture.graph)
 
 
@@ -104,6 +109,127 @@ def _adopt(device: Any) -> Device:
     if context not in _devices:
         _devices[context] = Device.adopt_cuda(context)
     return _devices[context]
+
+
+# ---- loops and branches, by wp.capture_while and wp.capture_if ----
+
+# Warp's kernels that hand the word of a condition, or its opposite, to handles.
+_SETTERS = ("set_conditional_if_handle_kernel", "set_conditional_else_handle_kernel", "set_conditional_if_else_handles_kernel")
+_INSERTS = {prefix + name: name == "cuda_graph_insert_while" for prefix in ("wp_", "")
+            for name in ("cuda_graph_insert_while", "cuda_graph_insert_if_else")}
+_CONDITIONAL_NODE = 13
+
+_lock = threading.Lock()
+_inserts: Dict[str, Any] = {}  # Warp's own functions, while a capture replaces them
+_num_recording = 0
+_here = threading.local()  # .found: what this thread's capture has
+
+
+@contextlib.contextmanager
+def _record_conditionals() -> Iterator[List[Conditional]]:
+    """The conditional nodes that Warp inserts in this thread. No driver before CUDA 13.2 tells their bodies later."""
+    core = _find_core()
+    before, found = getattr(_here, "found", None), []  # type: Any, List[Conditional]
+    _replace_inserts(core, 1)
+    _here.found = found
+    try:
+        yield found
+    finally:
+        _here.found = before
+        _replace_inserts(core, -1)
+
+
+def _find_core() -> Any:
+    """Warp's native library."""
+    for name in ("warp._src.context", "warp.context"):
+        runtime = getattr(sys.modules.get(name), "runtime", None)
+        if runtime is not None:
+            return runtime.core
+    return None
+
+
+def _replace_inserts(core: Any, change: int) -> None:
+    global _num_recording
+    with _lock:
+        if core is not None and _num_recording == 0:
+            for name, is_loop in _INSERTS.items():
+                if hasattr(core, name):
+                    _inserts[name] = getattr(core, name)
+                    setattr(core, name, _record(_inserts[name], is_loop))
+        _num_recording += change
+        if core is not None and _num_recording == 0:
+            for name, insert in _inserts.items():
+                setattr(core, name, insert)
+            _inserts.clear()
+
+
+def _record(insert: Any, is_loop: bool) -> Any:
+    def insert_and_tell(*args: Any) -> Any:
+        done = insert(*args)
+        found: Optional[List[Conditional]] = getattr(_here, "found", None)
+        if done and found is not None:
+            found.append(_read_loop(*args) if is_loop else _read_branch(*args))
+        return done
+    return insert_and_tell
+
+
+def _read_loop(context: Any, stream: Any, *args: Any) -> Conditional:
+    condition, body, handle = args[-3:]
+    return Conditional(_Driver().last_node(stream), True, handle._obj.value, _address(condition), [body._obj.value])
+
+
+def _read_branch(context: Any, stream: Any, *args: Any) -> Conditional:
+    """Warp has one node with one body or two, or a second node right behind the first that has the second body."""
+    driver = _Driver()
+    bodies = [None if body is None else body._obj.value for body in args[-2:]]
+    last = driver.last_node(stream)
+    node = before = driver.node_before(last)
+    if driver.is_conditional(before):
+        setter = driver.node_before(node)
+        return Conditional(node, False, driver.handle(setter, 0), _address(args[-3]), bodies, last, driver.handle(setter, 1))
+    return Conditional(last, False, driver.handle(before, 0), _address(args[-3]), bodies)
+
+
+def _address(pointer: Any) -> int:
+    return ctypes.cast(pointer, ctypes.c_void_p).value or 0
+
+
+class _Driver:
+    """Questions about the graph that a stream captures."""
+
+    def __init__(self) -> None:
+        self._cuda = ctypes.CDLL("libcuda.so.1")
+
+    def _call(self, name: str, *args: Any) -> None:
+        result = getattr(self._cuda, name)(*args)
+        if result:
+            raise RuntimeError(f"{name} returns {result} while braid.warp.optimize reads a conditional node")
+
+    def last_node(self, stream: Any) -> int:
+        """The node behind which the stream's next one stands."""
+        status, number, graph = ctypes.c_int(), ctypes.c_uint64(), ctypes.c_void_p()
+        nodes, num = ctypes.POINTER(ctypes.c_void_p)(), ctypes.c_size_t()
+        self._call("cuStreamGetCaptureInfo_v2", ctypes.c_void_p(getattr(stream, "value", stream)), ctypes.byref(status),
+                   ctypes.byref(number), ctypes.byref(graph), ctypes.byref(nodes), ctypes.byref(num))
+        return nodes[0] or 0 if num.value == 1 else 0
+
+    def node_before(self, node: int) -> int:
+        num = ctypes.c_size_t(1)
+        found = ctypes.c_void_p()
+        self._call("cuGraphNodeGetDependencies", ctypes.c_void_p(node), ctypes.byref(found), ctypes.byref(num))
+        return found.value or 0
+
+    def is_conditional(self, node: int) -> bool:
+        kind = ctypes.c_int()
+        self._call("cuGraphNodeGetType", ctypes.c_void_p(node), ctypes.byref(kind))
+        return kind.value == _CONDITIONAL_NODE
+
+    def handle(self, setter: int, index: int) -> int:
+        """An argument of a kernel. CUDA_KERNEL_NODE_PARAMS_v2 has their addresses behind eight numbers."""
+        told = (ctypes.c_uint64 * 16)()
+        self._call("cuGraphKernelNodeGetParams_v2", ctypes.c_void_p(setter), told)
+        argument = ctypes.cast(told[5], ctypes.POINTER(ctypes.c_void_p))[index]
+        return ctypes.cast(argument or 0, ctypes.POINTER(ctypes.c_uint64))[0]
 
 
 # ---- texts of Warp's modules ----

@@ -100,13 +100,13 @@ static void setters_of_other_words_are_refused(void **state)
     struct conditional loop = add_loop();
     LAUNCH("set", loop.told.handle, there.memory[1]);
     leave_body(&loop);
-    refuse("node 2.0 of the captured graph, setter 'set': a parameter is neither a "
-           "handle of the list nor the address of that node's word");
+    refuse("node 2.0 of the captured graph, setter 'set', has a parameter that is neither a "
+           "handle of the list nor that node's word");
     begin();
     loop = add_loop();
     end_conditional(&loop);
     LAUNCH("set", UINT64_C(12345678), there.memory[0]);
-    refuse("node 3 of the captured graph, setter 'set': a parameter");
+    refuse("node 3 of the captured graph, setter 'set', has a parameter");
     begin();
     loop = add_loop();
     LAUNCH("set_both", loop.told.handle, loop.told.handle, loop.told.handle);
@@ -118,8 +118,8 @@ static void setters_of_other_words_are_refused(void **state)
         loop = add_loop();
         LAUNCH("set_unnamed", loop.told.handle, there.memory[0]);
         end_conditional(&loop);
-        refuse("node 2.0 of the captured graph, kernel 'set_unnamed', has a handle of a "
-               "conditional node, and no list names it as a setter");
+        refuse("node 2.0 of the captured graph, kernel 'set_unnamed', may set the condition of a "
+               "conditional node, whose handle it has: no list names it as a setter");
     }
     there.gives_all_texts = false;
 }

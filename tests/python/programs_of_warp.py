@@ -157,6 +157,166 @@ def test_fills_of_warp_are_declared(warp):
     assert found.info.num_unproven == 0
 
 
+# ---- loops and branches ----
+
+SETTERS = """.version 8.3
+.target sm_90
+.address_size 64
+.extern .func cudaGraphSetConditional(.param .b64 h, .param .b32 v);
+""" + "".join(f""".visible .entry set_conditional_{name}_kernel({''.join(f'.param .u64 h{k}, ' for k in range(len(tests)))}.param .u64 word)
+{{
+.reg .u64 %d; .reg .u32 %r<2>; .reg .pred %p;
+ld.param.u64 %d, [word];
+ld.global.u32 %r0, [%d];
+""" + "".join(f"""setp.{test}.u32 %p, %r0, 0;
+selp.u32 %r1, 1, 0, %p;
+ld.param.u64 %d, [h{k}];
+{{
+.param .b64 h; .param .b32 v;
+st.param.b64 [h], %d; st.param.b32 [v], %r1;
+call.uni cudaGraphSetConditional, (h, v);
+}}
+""" for k, test in enumerate(tests)) + "ret;\n}\n"
+    for name, tests in (("if_handle", ["ne"]), ("else_handle", ["eq"]), ("if_else_handles", ["ne", "eq"])))
+DOWN = TEXT.replace("step", "down").replace("add.u32", "sub.u32")
+
+
+class Core:
+    """Warp's native calls, as warp.cu has them."""
+
+    def __init__(self, program):
+        self.program, self.modules = program, []
+
+    def function(self, text, name):
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.program.call("cuModuleLoadData", ctypes.byref(module), text.encode())
+        self.program.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+        return function
+
+    def launch(self, function, *words):
+        words = [ctypes.c_uint64(word) for word in words]
+        args = (ctypes.c_void_p * len(words))(*(ctypes.addressof(word) for word in words))
+        self.program.call("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, self.program.stream, args, None)
+
+    def captured(self):
+        status, number, graph = ctypes.c_int(), ctypes.c_uint64(), ctypes.c_void_p()
+        nodes, num = ctypes.POINTER(ctypes.c_void_p)(), ctypes.c_size_t()
+        self.program.call("cuStreamGetCaptureInfo_v2", self.program.stream, *(ctypes.byref(out) for out in (
+            status, number, graph, nodes, num)))
+        return graph, nodes, num
+
+    def make_handle(self):
+        handle = ctypes.c_uint64()
+        self.program.call("cuGraphConditionalHandleCreate", ctypes.byref(handle), self.captured()[0], None, 0, 0)
+        return handle.value
+
+    def add(self, handle, kind):
+        graph, nodes, num = self.captured()
+        params, node = (ctypes.c_uint64 * 32)(), ctypes.c_void_p()
+        params[0], params[2], params[3], params[5] = 13, handle, kind | 1 << 32, self.program.context.value
+        self.program.call("cuGraphAddNode_v2", ctypes.byref(node), graph, nodes, None, num, params)
+        self.program.call("cuStreamUpdateCaptureDependencies", self.program.stream, ctypes.byref(node), ctypes.c_size_t(1), 1)
+        return ctypes.cast(params[4], ctypes.POINTER(ctypes.c_void_p))[0]
+
+    def wp_cuda_graph_set_condition(self, context, stream, arch, use_ptx, condition, handle):
+        self.launch(self.function(SETTERS, "set_conditional_if_handle_kernel"), handle, condition.value)
+
+    def wp_cuda_graph_insert_while(self, context, stream, arch, use_ptx, condition, body, handle):
+        handle._obj.value = self.make_handle()
+        self.wp_cuda_graph_set_condition(context, stream, arch, use_ptx, condition, handle._obj.value)
+        body._obj.value = self.add(handle._obj.value, 1)
+        return True
+
+    def wp_cuda_graph_insert_if_else(self, context, stream, arch, use_ptx, condition, first, second):
+        name = "if_else_handles" if first and second else "if_handle" if first else "else_handle"
+        handles = [self.make_handle() for body in (first, second) if body]
+        self.launch(self.function(SETTERS, f"set_conditional_{name}_kernel"), *handles, condition.value)
+        for handle, body in zip(handles, [body for body in (first, second) if body]):
+            body._obj.value = self.add(handle, 0)
+        return True
+
+    def capture_body(self, body, function):
+        _, nodes, num = self.captured()
+        graph, ended, node = ctypes.c_void_p(), ctypes.c_void_p(), (ctypes.c_void_p * 1)(nodes[0])
+        self.program.call("cuStreamEndCapture", self.program.stream, ctypes.byref(graph))
+        self.program.call("cuStreamBeginCaptureToGraph", self.program.stream, body, None, None, ctypes.c_size_t(0), 2)
+        function()
+        self.program.call("cuStreamEndCapture", self.program.stream, ctypes.byref(ended))
+        self.program.call("cuStreamBeginCaptureToGraph", self.program.stream, graph, node, None, ctypes.c_size_t(1), 2)
+
+    def capture_while(self, condition, function):
+        body, handle = ctypes.c_void_p(), ctypes.c_uint64()
+        assert self.wp_cuda_graph_insert_while(None, self.program.stream.value, 90, True, condition, ctypes.byref(body),
+                                               ctypes.byref(handle))
+
+        def all_of_it():
+            function()
+            self.wp_cuda_graph_set_condition(None, None, 90, True, condition, handle.value)
+        self.capture_body(body, all_of_it)
+
+    def capture_if(self, condition, on_true, on_false):
+        bodies = [ctypes.c_void_p() if function else None for function in (on_true, on_false)]
+        assert self.wp_cuda_graph_insert_if_else(None, self.program.stream.value, 90, True, condition,
+                                                 *(None if body is None else ctypes.byref(body) for body in bodies))
+        for body, function in zip(bodies, (on_true, on_false)):
+            if function:
+                self.capture_body(body, function)
+
+
+@pytest.fixture
+def core(warp, monkeypatch):
+    core = Core(warp.program)
+    monkeypatch.setitem(sys.modules, "warp._src.context", types.SimpleNamespace(runtime=types.SimpleNamespace(core=core)))
+    return core
+
+
+def play(warp, step):
+    """By Warp's graph, and by the import's."""
+    program, found = warp.program, []
+    program.call("cuMemsetD32_v2", program.memory, 5, 4)
+    warp.capture_launch(step._captured, stream=warp.device.stream)
+    program.call("cuStreamSynchronize", program.stream)
+    found.append(program.words())
+    program.call("cuMemsetD32_v2", program.memory, 5, 4)
+    braid.Exec(program.device, step.graph).run()
+    return [*found, program.words()]
+
+
+def test_loops_of_warp_become_loops(warp, core):
+    program, word = warp.program, ctypes.c_void_p(warp.program.memory.value)
+    down = core.function(DOWN, "down")
+    step = braid.warp.optimize(lambda: core.capture_while(
+        word, lambda: [program.step(1, 1), core.launch(down, word.value, word.value)]))
+    assert step.imported.info.num_conditionals == 1 and len(step.report["unproven"]) == 1
+    assert play(warp, step) == [[0, 10, 5, 5]] * 2
+    assert "wp_cuda_graph_insert_while" not in vars(core) or core.wp_cuda_graph_insert_while.__name__ != "insert_and_tell"
+
+
+@pytest.mark.parametrize("arms", [(True, True), (True, False), (False, True)])
+def test_branches_of_warp_become_branches(warp, core, arms):
+    program, word = warp.program, ctypes.c_void_p(warp.program.memory.value)
+    clear = core.function(DOWN.replace("sub.u32 %r0, %r0, 1", "mov.u32 %r0, 0"), "down")
+
+    def capture():
+        for _ in range(2):
+            core.capture_if(word, *(arm and function for arm, function in zip(arms, (
+                lambda: [program.step(1, 1), core.launch(clear, word.value, word.value)], lambda: program.step(2, 2)))))
+
+    step = braid.warp.optimize(capture)
+    assert step.imported.info.num_conditionals == 2
+    first, second = play(warp, step)
+    assert first == second == [0 if arms[0] else 5, 5 + arms[0], 5 + (arms == (True, True)), 5]
+
+
+def test_warp_has_its_calls_back_after_a_failure(warp, core):
+    def fail():
+        raise KeyError("of the program")
+
+    with pytest.raises(KeyError):
+        braid.warp.optimize(fail)
+    assert core.wp_cuda_graph_insert_while.__name__ == "wp_cuda_graph_insert_while"
+
+
 def test_a_cpu_is_refused(warp):
     with pytest.raises(braid.InvalidArgumentError, match="a plan needs a CUDA device"):
         braid.warp.optimize(lambda: None, types.SimpleNamespace(is_cuda=False))
