@@ -113,8 +113,8 @@ static braid_status check_kernel(const struct checker *checker, uint32_t node)
     if (checker->uses->proven[node] || !find_told(checker, node))
         return BRAID_OK;
     return braid_error(BRAID_UNSUPPORTED,
-                       "node %s of the captured graph, kernel '%s', may set the condition of a "
-                       "conditional node, whose handle it has: no list names it as a setter",
+                       "node %s of the captured graph, kernel '%s', may set the "
+                       "condition whose handle it has: no list names it as a setter",
                        node_at(checker, node)->place,
                        captured_function_of(checker->captured, node_at(checker, node))->name);
 }

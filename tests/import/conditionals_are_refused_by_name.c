@@ -118,8 +118,8 @@ static void setters_of_other_words_are_refused(void **state)
         loop = add_loop();
         LAUNCH("set_unnamed", loop.told.handle, there.memory[0]);
         end_conditional(&loop);
-        refuse("node 2.0 of the captured graph, kernel 'set_unnamed', may set the condition of a "
-               "conditional node, whose handle it has: no list names it as a setter");
+        refuse("node 2.0 of the captured graph, kernel 'set_unnamed', may set the condition "
+               "whose handle it has: no list names it as a setter");
     }
     there.gives_all_texts = false;
 }
