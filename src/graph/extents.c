@@ -117,7 +117,8 @@ bool braid_extents_overrun(const struct extents *extents, const void *address, u
     uint32_t i = braid_extents_find(extents, address);
     if (i == extents->num || items[i].begin > (uintptr_t)address)
         return false;
-    while (i + 1 < extents->num && items[i + 1].begin - 1 == items[i].last)
+    while (items[i].last - (uintptr_t)address < bytes - 1 && i + 1 < extents->num &&
+           items[i + 1].begin - 1 == items[i].last)
         i++;
     uint64_t room = items[i].last - (uintptr_t)address + 1;
     *out_buffer = items[i].buffer;

@@ -645,13 +645,14 @@ static braid_status find_edges(const braid_graph *graph, struct plan_graph *plan
     return status;
 }
 
-static braid_status check_memory(const braid_graph *graph)
+braid_status braid_plan_graph_check(const braid_graph *graph)
 {
-    struct extents extents;
-    braid_status status = braid_extents_create(graph, &extents);
-    if (status)
-        return status;
-    status = braid_graph_check_overlaps(graph, &extents);
+    struct extents extents = { 0 };
+    braid_status status = braid_graph_check_regions(graph);
+    if (!status)
+        status = braid_extents_create(graph, &extents);
+    if (!status)
+        status = braid_graph_check_overlaps(graph, &extents);
     if (!status)
         status = braid_graph_check_pointers(graph, &extents);
     braid_extents_finish(&extents);
@@ -660,11 +661,7 @@ static braid_status check_memory(const braid_graph *graph)
 
 static braid_status fill_plan(const braid_graph *graph, struct plan_graph *plan)
 {
-    braid_status status = braid_graph_check_regions(graph);
-    if (!status)
-        status = check_memory(graph);
-    if (!status)
-        status = find_units(graph, plan);
+    braid_status status = find_units(graph, plan);
     if (!status)
         status = find_links(graph, plan);
     if (!status)

@@ -149,6 +149,10 @@ const char *braid_plan_unit_name(const struct plan_graph *plan, uint32_t unit);
 const char *braid_plan_node_changes(const struct plan_graph *plan, uint32_t node); // "": nothing
 const char *braid_plan_resource_name(const struct plan_graph *plan, uint32_t resource);
 
+// The checks of a graph that come before, once. Errors: BRAID_INVALID_ARGUMENT, BRAID_WRONG_STATE,
+// BRAID_NO_MEMORY.
+braid_status braid_plan_graph_check(const braid_graph *graph);
+
 // Errors: BRAID_CYCLE (the message names its nodes), BRAID_INVALID_ARGUMENT (too many edges),
 // BRAID_NO_MEMORY.
 braid_status braid_plan_graph_create(const braid_graph *graph, struct plan_graph **out_plan);

@@ -27,9 +27,10 @@ struct plan_order {
 
 // The nodes directly in a region.
 struct part {
-    braid_graph graph;         // shares all but nodes, edges, accesses and sequence with the whole
+    braid_graph graph;         // shares all but nodes, edges, accesses, resources and sequence
     struct place_model places; // if several: the whole's, with the number of its own nodes
     struct array nodes;        // uint32_t: of the whole
+    struct array resources;    // likewise: those that its nodes access, and their buffers
     braid_schedule *schedule;
 };
 
@@ -39,7 +40,8 @@ struct planner {
     struct plan_options options; // for parts
     struct part *parts;          // a region each, and the root last
     uint32_t num_parts;
-    uint32_t *index_in; // by node: in its part
+    uint32_t *index_in;    // by node: in its part
+    uint32_t *resource_in; // by resource: in the part that took it last
 };
 
 // The region of a part.
@@ -58,6 +60,11 @@ static const uint32_t *nodes_of(const struct part *part)
     return part->nodes.items;
 }
 
+static const uint32_t *resources_of(const struct part *part)
+{
+    return part->resources.items;
+}
+
 static void begin_part(const struct planner *planner, struct part *part)
 {
     part->graph = *planner->graph;
@@ -67,7 +74,7 @@ static void begin_part(const struct planner *planner, struct part *part)
         part->graph.places = &part->places;
     }
     part->graph.nodes = part->graph.edges = part->graph.accesses = part->graph.sequence =
-        part->graph.regions = (struct array){ 0 };
+        part->graph.regions = part->graph.resources = (struct array){ 0 };
     part->graph.uses = part->graph.addresses = part->graph.given = (struct array){ 0 };
     part->graph.num_left_out = 0;
     part->graph.code = NULL; // whose nodes have other numbers
@@ -129,6 +136,33 @@ static bool take_sequence(struct planner *planner)
     return done;
 }
 
+// Gives a resource its number in the part. Those that no node of it uses cost it nothing.
+static bool take_resource(struct planner *planner, struct part *part, uint32_t *resource)
+{
+    uint32_t *number = &planner->resource_in[*resource];
+    if (*number >= part->resources.num || resources_of(part)[*number] != *resource) {
+        const struct graph_resource *from = graph_resource_at(planner->graph, *resource);
+        uint32_t buffer = from->buffer;
+        *number = (uint32_t)part->resources.num;
+        if (!braid_array_put(&part->resources, resource, sizeof(*resource)) ||
+            !braid_array_put(&part->graph.resources, from, sizeof(*from)) ||
+            !take_resource(planner, part, &buffer))
+            return false;
+        ((struct graph_resource *)part->graph.resources.items)[*number].buffer = buffer;
+    }
+    *resource = *number;
+    return true;
+}
+
+static bool take_resources(struct planner *planner, struct part *part)
+{
+    struct graph_access *accesses = part->graph.accesses.items;
+    bool done = true;
+    for (size_t i = 0; i < part->graph.accesses.num && done; i++)
+        done = take_resource(planner, part, &accesses[i].resource);
+    return done;
+}
+
 static braid_status fill_parts(struct planner *planner)
 {
     const braid_graph *graph = planner->graph;
@@ -140,6 +174,8 @@ static braid_status fill_parts(struct planner *planner)
     for (size_t i = 0; i < graph->edges.num && done; i++)
         done = take_edge(planner, graph_edges(graph)[i].from, graph_edges(graph)[i].to);
     done = done && take_sequence(planner);
+    for (uint32_t i = 0; i < planner->num_parts && done; i++)
+        done = take_resources(planner, &planner->parts[i]);
     return done ? BRAID_OK : braid_error_no_memory("the plan of regions");
 }
 
@@ -314,8 +350,10 @@ static void take_serialisations(const struct part *root, braid_schedule *whole)
         braid_serialisation *pair = &whole->serialisations[i];
         pair->first = nodes_of(root)[pair->first];
         pair->second = nodes_of(root)[pair->second];
-        if (*pair->resource_name)
-            pair->resource_name = braid_plan_resource_name(whole->graph, pair->resource);
+        if (!*pair->resource_name)
+            continue;
+        pair->resource = resources_of(root)[pair->resource];
+        pair->resource_name = braid_plan_resource_name(whole->graph, pair->resource);
     }
 }
 
@@ -365,7 +403,7 @@ static braid_status plan_whole(struct planner *planner, braid_schedule **out_sch
     struct plan_graph *plan = NULL;
     braid_schedule *whole = NULL;
     const braid_graph *graph = planner->graph;
-    braid_status status = braid_plan_graph_create(graph, &plan); // which checks the graph
+    braid_status status = braid_plan_graph_create(graph, &plan);
     if (!status)
         status = fill_parts(planner);
     for (uint32_t i = 0; i < planner->num_parts && !status; i++)
@@ -401,8 +439,9 @@ static braid_status plan_regions(const struct plan_order *order, braid_schedule 
     planner.options.costs.island_call_ns = 0; // an island is a stretch of the frame's lanes
     planner.parts = braid_allocate_zeroed(num, sizeof(*planner.parts));
     planner.index_in = braid_allocate_zeroed(graph_num_nodes(graph), sizeof(uint32_t));
+    planner.resource_in = braid_allocate_zeroed(graph->resources.num, sizeof(uint32_t));
     planner.num_parts = num;
-    braid_status status = planner.parts && planner.index_in
+    braid_status status = planner.parts && planner.index_in && planner.resource_in
                               ? plan_whole(&planner, out_schedule)
                               : braid_error_no_memory("the plan of regions");
     for (uint32_t i = 0; planner.parts && i < num; i++) {
@@ -412,10 +451,13 @@ static braid_status plan_regions(const struct plan_order *order, braid_schedule 
         braid_array_finish(&part->graph.edges);
         braid_array_finish(&part->graph.accesses);
         braid_array_finish(&part->graph.sequence);
+        braid_array_finish(&part->graph.resources);
         braid_array_finish(&part->nodes);
+        braid_array_finish(&part->resources);
     }
     braid_free(planner.parts);
     braid_free(planner.index_in);
+    braid_free(planner.resource_in);
     return status;
 }
 
@@ -424,6 +466,9 @@ static braid_status plan_regions(const struct plan_order *order, braid_schedule 
 static braid_status create(const struct plan_order *order, braid_schedule **out_schedule)
 {
     bool has_parts = order->graph->regions.num || order->graph->num_left_out;
+    braid_status status = braid_plan_graph_check(order->graph);
+    if (status)
+        return status;
     return has_parts ? plan_regions(order, out_schedule)
                      : schedule_create_whole(order, out_schedule);
 }

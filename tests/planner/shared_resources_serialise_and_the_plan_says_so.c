@@ -175,6 +175,23 @@ static void buffers_that_share_bytes_are_refused(void **state)
     check_ok(plan_two_buffers(memory, 64, NULL, 64));
 }
 
+// Beside a loop, nodes are planned with the resources alone that they use.
+static void a_resource_keeps_its_number_beside_a_loop(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    new_resource(graph, "nobody's");
+    braid_resource list = new_resource(graph, "list");
+    braid_node one = new_user(graph, "one", list, BRAID_WRITE, NO_RESOURCE, 0);
+    braid_node two = new_user(graph, "two", list, BRAID_WRITE, NO_RESOURCE, 0);
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
+    new_user(graph, "inside", new_resource(graph, "other"), BRAID_WRITE, NO_RESOURCE, 0);
+    check_ok(braid_graph_end(graph));
+    braid_schedule *schedule = plan_on(graph, 2);
+    assert_int_equal(num_serialised(schedule, one, two, BRAID_SERIALISED_BY_RESOURCE, "list"), 1);
+    assert_int_equal(info_of(schedule).serialisations[0].resource, list.index);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +203,7 @@ int main(void)
         owning_test(an_exclusive_resource_serialises),
         owning_test(ranges_that_do_not_overlap_are_free),
         owning_test(buffers_that_share_bytes_are_refused),
+        owning_test(a_resource_keeps_its_number_beside_a_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

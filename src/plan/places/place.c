@@ -601,6 +601,8 @@ static braid_status begin(struct placing *placing)
     braid_status status = create_units(placing->graph, placing->options, &placing->units);
     const braid_graph *units = placing->units ? placing->units : placing->graph;
     if (!status)
+        status = braid_plan_graph_check(units);
+    if (!status)
         status = braid_plan_graph_create(units, &placing->plan);
     if (!status)
         status = braid_place_task_create(placing->graph, units, placing->plan, placing->options,
