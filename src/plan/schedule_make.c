@@ -30,7 +30,7 @@ struct part {
     braid_graph graph;         // shares all but nodes, edges, accesses, resources and sequence
     struct place_model places; // if several: the whole's, with the number of its own nodes
     struct array nodes;        // uint32_t: of the whole
-    struct array resources;    // likewise: those that its nodes access, and their buffers
+    struct array resources;    // uint32_t: those that its nodes access, and their buffers
     braid_schedule *schedule;
 };
 

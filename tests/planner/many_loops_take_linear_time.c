@@ -49,7 +49,7 @@ static uint64_t count_nodes(uint32_t num_loops)
     return plan_and_count(graph);
 }
 
-// Likewise for loops that each fill a buffer of their own. The buffers stand side by side.
+// The same for loops that each fill a buffer of their own. The buffers stand side by side.
 static uint64_t count_buffers(uint32_t num_loops)
 {
     static uint32_t memory[num_few * growth];
