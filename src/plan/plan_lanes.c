@@ -56,8 +56,6 @@ static uint64_t plan_bound_of(const struct plan_tries *tries, uint32_t num_lanes
     return plan_without_waits(tries, braid_plan_lower_bound(tries->costs, num_lanes));
 }
 
-// One part in how many must be gained over a plan of so many lanes: more for one lane, and never
-// less for fewer lanes.
 // One part in how many must be gained over a plan of so many lanes.
 static uint64_t plan_part_over(const struct plan_costs *costs, uint32_t num_lanes)
 {
@@ -252,6 +250,9 @@ static braid_status plan_on_sites(struct plan_tries *tries, uint32_t limit, bool
 #define MOST_VISITS_TO_RULE_OUT 100
 
 #define MOST_LANES_CHOSEN 128
+// In a graph of more units and edges, that no search improves, lists alone tell lengths.
+#define MOST_TO_TRY_IN_VAIN 20000
+#define MOST_IN_VAIN 2
 
 uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_costs *costs,
                                const struct plan_options *options)
@@ -395,16 +396,22 @@ static braid_status try_lanes(struct choice *choice, uint32_t num_lanes, uint64_
 }
 
 // Candidates in rising order. The one that looks best is placed beforehand: few of the smaller ones
-// can then still be as good.
+// can then still be as good. Above it a large graph tries no more once a few give no shorter plan.
+// A higher limit has the same guess, or one above this limit, so it tries these candidates too.
 static braid_status try_candidates(struct choice *choice, uint32_t guess)
 {
     braid_status status = BRAID_OK;
+    bool is_large = braid_plan_visits(choice->tries->plan, 1) > MOST_TO_TRY_IN_VAIN;
+    uint32_t num_in_vain = 0, most_in_vain = is_large ? MOST_IN_VAIN : NUM_LANE_NUMBERS;
     for (size_t i = 0; !status && i <= NUM_LANE_NUMBERS; i++) {
         uint32_t most = choice->most_lanes;
         uint32_t num = i < NUM_LANE_NUMBERS && lane_numbers[i] < most ? lane_numbers[i] : most;
-        if (num > 1 && num != guess && !is_useless(choice, num))
+        uint64_t before_ns = choice->least_ns;
+        if (num > 1 && num != guess && !is_useless(choice, num)) {
             status = try_lanes(choice, num, longest_of_use(choice, num));
-        if (num >= choice->most_lanes)
+            num_in_vain = choice->least_ns < before_ns ? 0 : num_in_vain + (num > guess);
+        }
+        if (num >= choice->most_lanes || num_in_vain == most_in_vain)
             break;
     }
     return status;
