@@ -228,56 +228,107 @@ static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
     return braid_schedule_create_inside(graph, &options, inside, out_schedule);
 }
 
-// The expected time of a frame as an island of a shape; NULL: with the plan of the exec's player.
-// UINT64_MAX if the graph is refused, or if the plan has more lanes than the shape's costs
-// allow for. Errors: BRAID_NO_MEMORY; without memory another way would seem shorter.
-static braid_status predict(const braid_exec *exec, const braid_graph *graph,
-                            const braid_exec_options *options, const struct shape *shape,
-                            const struct island_fit *fits, uint64_t *out_ns)
+// A plan and the expected time of its frame.
+struct prediction {
+    braid_schedule *schedule; // NULL: there is none
+    uint64_t ns;              // UINT64_MAX: none
+};
+
+// Ends an attempt to plan. The plan that is made in earnest says why a graph is refused. Without
+// memory another way would seem shorter.
+static braid_status end_plan(const struct error_attempt *attempt, braid_status status)
 {
-    struct backend *backend = exec->device->backend;
-    struct plan_options plan = braid_exec_plan_options(options);
-    braid_schedule *schedule = NULL;
-    struct plan_inside inside = { .fits = fits };
-    struct error_attempt attempt;
-    *out_ns = UINT64_MAX;
-    if (shape)
-        shape->base.get_cost_model(backend, &plan.costs);
-    else
-        exec->player->get_cost_model(backend, &plan.costs);
-    const uint64_t start_ns = shape ? plan.costs.island_start_ns : 0;
-    if (shape && !shape->get_room(backend, fits, exec->tasks.num, &plan.costs, &inside.room))
-        return BRAID_OK;
-    braid_error_begin_attempt(&attempt);
-    braid_status status = shape ? plan_whole(exec, graph, &plan, shape, &inside, &schedule)
-                                : braid_schedule_plan(graph, &plan, &schedule);
-    if (!status && (!shape || schedule->info.num_lanes <= plan.costs.max_concurrent))
-        *out_ns = schedule->info.expected_ns + start_ns;
-    braid_schedule_destroy(schedule);
-    // The plan that is made in earnest says why a graph is refused.
     status = status == BRAID_NO_MEMORY ? status : BRAID_OK;
-    braid_error_end_attempt(&attempt, status);
+    braid_error_end_attempt(attempt, status);
     return status;
 }
 
-// The shape whose plan is shortest; where none has costed it, the last one, which takes any.
+// The expected time of a frame with the plan of the exec's player; UINT64_MAX if the graph is
+// refused. Errors: BRAID_NO_MEMORY.
+static braid_status predict_plain(const braid_exec *exec, const braid_graph *graph,
+                                  const braid_exec_options *options, uint64_t *out_ns)
+{
+    struct plan_options plan = braid_exec_plan_options(options);
+    braid_schedule *schedule = NULL;
+    struct error_attempt attempt;
+    exec->player->get_cost_model(exec->device->backend, &plan.costs);
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_schedule_plan(graph, &plan, &schedule);
+    *out_ns = status ? UINT64_MAX : schedule->info.expected_ns;
+    braid_schedule_destroy(schedule);
+    return end_plan(&attempt, status);
+}
+
+// Plans the graph as an island of a shape on up to `max_lanes` lanes; 0: as many as pay.
+static braid_status plan_shape(const braid_exec *exec, const braid_graph *graph,
+                               const struct shape *shape, struct plan_options *plan,
+                               struct plan_inside *inside, uint32_t max_lanes,
+                               braid_schedule **out_schedule)
+{
+    struct error_attempt attempt;
+    const uint32_t own = plan->max_lanes;
+    plan->max_lanes = max_lanes;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = plan_whole(exec, graph, plan, shape, inside, out_schedule);
+    plan->max_lanes = own;
+    return end_plan(&attempt, status);
+}
+
+// By over one part in a hundred: less is not worth a search for a plan.
+static bool is_shorter(uint64_t ns, uint64_t than_ns)
+{
+    return ns < than_ns - than_ns / 100;
+}
+
+// Takes the plan as an island of a shape if that is shorter than the one at hand. A plan with more
+// lanes than the shape's costs allow for is not taken. A plan on one lane takes next to no time to
+// make, and has the longest path, which no number of lanes makes shorter. Errors: BRAID_NO_MEMORY.
+static braid_status predict(const braid_exec *exec, const braid_graph *graph,
+                            const braid_exec_options *options, const struct shape *shape,
+                            const struct island_fit *fits, struct prediction *best, bool *out_is)
+{
+    struct backend *backend = exec->device->backend;
+    struct plan_options plan = braid_exec_plan_options(options);
+    struct plan_inside inside = { .fits = fits };
+    braid_schedule *schedule = NULL;
+    *out_is = false;
+    shape->base.get_cost_model(backend, &plan.costs);
+    if (!shape->get_room(backend, fits, exec->tasks.num, &plan.costs, &inside.room))
+        return BRAID_OK;
+    const uint64_t start_ns = plan.costs.island_start_ns;
+    braid_status status = plan_shape(exec, graph, shape, &plan, &inside, 1, &schedule);
+    bool may_be = schedule && is_shorter(schedule->info.critical_path_ns + start_ns, best->ns);
+    braid_schedule_destroy(schedule);
+    schedule = NULL;
+    if (!status && may_be)
+        status = plan_shape(exec, graph, shape, &plan, &inside, plan.max_lanes, &schedule);
+    if (schedule && schedule->info.num_lanes <= plan.costs.max_concurrent &&
+        schedule->info.expected_ns + start_ns < best->ns) {
+        braid_schedule_destroy(best->schedule);
+        *best = (struct prediction){ schedule, schedule->info.expected_ns + start_ns };
+        *out_is = true;
+    } else {
+        braid_schedule_destroy(schedule);
+    }
+    return status;
+}
+
+// The shape whose plan is shortest; where none has costed it, the last one, which takes any. The
+// plan is the caller's, also where it fails.
 static braid_status find_best(const braid_exec *exec, const braid_graph *graph,
                               const braid_exec_options *options, const struct island_fit *fits,
-                              const struct shape **out_best, uint64_t *out_ns)
+                              const struct shape **out_best, struct prediction *out_plan)
 {
-    const struct shape *best = &shapes[NUM_SHAPES - 1];
-    *out_ns = UINT64_MAX;
+    *out_best = &shapes[NUM_SHAPES - 1];
+    *out_plan = (struct prediction){ NULL, UINT64_MAX };
     for (int i = 0; i < NUM_SHAPES; i++) {
-        uint64_t ns;
-        braid_status status = predict(exec, graph, options, &shapes[i], fits, &ns);
+        bool is_best;
+        braid_status status = predict(exec, graph, options, &shapes[i], fits, out_plan, &is_best);
         if (status)
             return status;
-        if (ns < *out_ns) {
-            best = &shapes[i];
-            *out_ns = ns;
-        }
+        if (is_best)
+            *out_best = &shapes[i];
     }
-    *out_best = best;
     return BRAID_OK;
 }
 
@@ -308,24 +359,25 @@ static uint64_t find_least_gain(const braid_exec *exec)
 // One island, if it is expected to be clearly shorter than the other ways.
 static braid_status find_shorter(const braid_exec *exec, const braid_graph *graph,
                                  const braid_exec_options *options, const struct island_fit *fits,
-                                 const struct shape **out_shape)
+                                 const struct shape **out_shape, struct prediction *out_plan)
 {
     const struct shape *shape = NULL;
-    uint64_t island_ns = UINT64_MAX, ns = UINT64_MAX;
+    uint64_t ns = UINT64_MAX;
     if (!are_known(exec, graph, options, fits))
         return BRAID_OK;
-    braid_status status = predict(exec, graph, options, NULL, fits, &ns);
+    braid_status status = predict_plain(exec, graph, options, &ns);
     if (!status)
-        status = find_best(exec, graph, options, fits, &shape, &island_ns);
-    if (!status && island_ns < ns && ns - island_ns >= ns / 100 * find_least_gain(exec))
+        status = find_best(exec, graph, options, fits, &shape, out_plan);
+    if (!status && out_plan->ns < ns && ns - out_plan->ns >= ns / 100 * find_least_gain(exec))
         *out_shape = shape;
     return status;
 }
 
-// Plans the exec as one island of a shape, if the program gave no schedule.
+// Plans the exec as one island of a shape, if the program gave no schedule. The plan at hand is for
+// the shape's own costs, and may be taken.
 static braid_status plan_as_one(braid_exec *exec, const braid_graph *graph,
                                 const braid_exec_options *options, const struct shape *shape,
-                                const struct island_fit *fits)
+                                const struct island_fit *fits, struct prediction *at_hand)
 {
     struct plan_inside inside = { .fits = fits };
     struct backend *backend = exec->device->backend;
@@ -337,8 +389,13 @@ static braid_status plan_as_one(braid_exec *exec, const braid_graph *graph,
     if (options->schedule)
         return BRAID_OK;
     struct plan_options plan = braid_exec_plan_options(options);
-    if (!options->costs)
+    if (!options->costs) {
         plan.costs = model;
+        exec->schedule = at_hand->schedule;
+        at_hand->schedule = NULL;
+        if (exec->schedule)
+            return BRAID_OK;
+    }
     return plan_whole(exec, graph, &plan, shape, &inside, &exec->schedule);
 }
 
@@ -348,7 +405,7 @@ static braid_status choose(braid_exec *exec, const braid_graph *graph,
     bool must = options->islands == BRAID_ISLANDS_WHOLE;
     const struct shape *shape = NULL;
     struct island_fit *fits = NULL;
-    uint64_t ns;
+    struct prediction at_hand = { NULL, UINT64_MAX };
     if (!must && (options->islands != BRAID_ISLANDS_AUTO || options->schedule || exec->placed ||
                   options->mode == BRAID_MODE_STREAMS))
         return BRAID_OK;
@@ -356,11 +413,12 @@ static braid_status choose(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = find_fits(exec, &fits);
     if (!status && must)
-        status = find_best(exec, graph, options, fits, &shape, &ns);
+        status = find_best(exec, graph, options, fits, &shape, &at_hand);
     else if (!status)
-        status = find_shorter(exec, graph, options, fits, &shape);
+        status = find_shorter(exec, graph, options, fits, &shape, &at_hand);
     if (!status && shape)
-        status = plan_as_one(exec, graph, options, shape, fits);
+        status = plan_as_one(exec, graph, options, shape, fits, &at_hand);
+    braid_schedule_destroy(at_hand.schedule);
     braid_free(fits);
     return status;
 }
