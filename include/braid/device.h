@@ -75,8 +75,9 @@ typedef struct braid_device_options {
     // fails, the log gets a line, and the next backend is taken.
     const char *backend;
     uint32_t ordinal; // which of the backend's devices
-    // CPU: the number of streams and lanes that run at once, 1 to 1,024; 0: one a core, at least 2.
-    // Their threads run on the cores of the thread that opens the device (docs/cpu-replay.md).
+    // CPU: the number of streams and lanes that run at once, 1 to 1,024; 0: one a core, within a
+    // container's quota, at least 2. Their threads run on the cores of the thread that opens the
+    // device (docs/cpu-replay.md).
     uint32_t num_workers;
     // CUDA, HIP: the folder that keeps code compiled at run time for later processes; "off": none.
     // NULL: the folder in BRAID_CACHE, else the user's cache (docs/cuda.md).

@@ -393,6 +393,10 @@ bool braid_cpu_blocker_run(struct cpu_backend *backend, struct cpu_job *job,
 void braid_cpu_blockers_start(struct cpu_backend *backend); // which starts none yet
 void braid_cpu_blockers_stop(struct cpu_backend *backend);  // when no job is left
 
+// How many cores the control groups of this process let it use, rounded up; CPU_MAX_CORES: nothing
+// limits it. The files are read below the root, which is "" for the machine's own.
+uint32_t braid_cpu_quota(const char *root);
+
 // cpu_blocker.c
 void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
 bool braid_cpu_thread_passes(void); // whether the caller passes jobs on

@@ -87,9 +87,8 @@ static uint32_t choose_num_workers(const braid_device_options *options)
 {
     if (options && options->num_workers)
         return options->num_workers;
-    uint32_t cores = num_cores();
-    if (cores > MAX_WORKERS)
-        return MAX_WORKERS;
+    uint32_t cores = num_cores(), quota = braid_cpu_quota("");
+    cores = cores < quota ? cores : quota;
     return cores < 2 ? 2 : cores;
 }
 
