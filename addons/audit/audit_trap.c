@@ -699,9 +699,11 @@ static void change_mask(struct audit *audit, int number, uint64_t mask)
 }
 
 // The system ends the process where a thread blocks the signal of its fault. So during an audit no
-// other handler of the program blocks these. The program may set some between nodes.
-static void open_masks(struct audit *audit)
+// other handler of the program blocks these. The program may set some between nodes. Returns
+// whether one did.
+static bool open_masks(struct audit *audit)
 {
+    bool any = false;
     for (int number = 1; number <= AUDIT_SIGNALS; number++) {
         if (is_handled(number))
             continue;
@@ -711,7 +713,9 @@ static void open_masks(struct audit *audit)
             continue;
         audit->masks[number - 1] = (struct audit_mask){ action[AUDIT_HANDLER], mask };
         change_mask(audit, number, mask & ~AUDIT_FAULTS);
+        any = true;
     }
+    return any;
 }
 
 // Leaves an action alone that the program has set meanwhile.
@@ -813,7 +817,8 @@ braid_status braid_audit_start(struct audit *audit)
     write_set(&audit->signals_before, audit->mask);
     set_stack(audit);
     set_handlers();
-    open_masks(audit);
+    if (open_masks(audit)) // one may run on another thread
+        audit->num_blocking = braid_audit_wait_for_handlers(0);
     audit->is_open = !unblock_faults();
     take(audit, KEEPS, NULL);
     bool is_closed = audit->is_open || braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
@@ -866,10 +871,10 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 {
     keep_signals_away();
     set_stack(audit);
+    open_masks(audit); // before it waits: a handler that begins later has the new mask
     if (braid_audit_calls.rests)
         end_rest(audit);
     const char *hindrance = find_hindrance(audit);
-    open_masks(audit);
     take(audit, KEEPS, NULL);
     if (!hindrance && audit->is_open && !braid_audit_pages_allow_all(&audit->pages, PROT_NONE))
         hindrance = not_closed;
