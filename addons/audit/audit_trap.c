@@ -254,6 +254,7 @@ static void put_before(int number, signal_handler *handler, struct behind *behin
     if (is_before(handler, behind) || AUDIT_LEAVES_CALLS)
         return;
     own[RETURNS] = (uintptr_t)braid_audit_return;
+    own[AUDIT_MASK] = UINT64_MAX; // the C library leaves its own two signals out
     audit_system(SYS_rt_sigaction, (unsigned long)number, (uintptr_t)own, 0, sizeof(uint64_t));
 }
 

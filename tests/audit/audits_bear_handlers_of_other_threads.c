@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the CPU an audit waits for handlers that run on other threads with masks of their own, before
-// it closes pages.
+// it closes pages. The C library's own signals reach the thread that audits between its steps.
 #include <pthread.h>
 
 #include "audit/audit_case.h"
@@ -8,7 +8,7 @@
 
 #if defined(__x86_64__) && !defined(UNDER_TSAN)
 
-enum { MANY = 10000000 };
+enum { MANY = 10000000, SOME = 2000, FEW = 300 };
 
 static atomic_bool is_handling, has_mask, is_done;
 
@@ -93,10 +93,48 @@ static void audits_wait_for_handlers_of_other_threads(void **state)
     run_case(go_on_beside_handler);
 }
 
+// ---- signals of the C library ----
+
+static void *set_group_often(void *user)
+{
+    for (int i = 0; i < FEW; i++)
+        if (setgid(getgid()))
+            _exit(WRONG);
+    return user;
+}
+
+static void count_in_steps(void *user)
+{
+    (void)user;
+    for (int i = 0; i < SOME; i++)
+        words[0]++;
+}
+
+// The C library sends a signal to each thread, whose handler makes a system call.
+static int set_group_beside_steps(void)
+{
+    enum { NODES = 10 };
+    node_thread_open();
+    node_thread_begin(set_group_often, NULL);
+    for (int i = 0; i < NODES; i++)
+        add_call(count_in_steps);
+    audit_case();
+    node_thread_end();
+    node_thread_close();
+    return end_with(words[0] == NODES * SOME);
+}
+
+static void another_thread_may_set_groups(void **state)
+{
+    (void)state;
+    run_case(set_group_beside_steps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(audits_wait_for_handlers_of_other_threads),
+        cmocka_unit_test(another_thread_may_set_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
