@@ -40,9 +40,9 @@ struct audit_mask {
 
 // Who had faults at a page. It opens for one instruction of a thread, and so for all threads.
 struct audit_user {
-    uint32_t node; // its number among those begun
-    int thread;    // the first
-    bool is_shared, has_stepped;
+    uint32_t node;  // its number among those begun
+    bool is_shared; // another thread than the audit's had one
+    bool has_stepped;
     uint32_t writer; // the number of the last node that wrote the page
 };
 
@@ -81,6 +81,7 @@ struct audit {
     // A page that is cleared in children of the process: 1. There nothing is judged.
     const atomic_int *is_parent;
 
+    int thread;     // that runs nodes
     bool has_stack; // among the pages: this thread's
     uint64_t mask;  // the signals that this thread blocks, as far as the program knows
     stack_t stack_before;

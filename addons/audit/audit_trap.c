@@ -438,16 +438,14 @@ static bool step(struct audit *audit, uintptr_t address, size_t page, bool write
     return true;
 }
 
-// Before the page opens, and behind it.
+// Before the page opens, and behind it. While it is open for another thread, that of the node uses
+// it without a fault.
 static void note_user(struct audit *audit, uintptr_t address, size_t page)
 {
     struct audit_user *user = &audit->users[page];
-    int thread = audit_thread();
     if (user->node != audit->num_begun)
-        *user = (struct audit_user){ .node = audit->num_begun,
-                                     .thread = thread,
-                                     .writer = user->writer };
-    user->is_shared = user->is_shared || user->thread != thread;
+        *user = (struct audit_user){ .node = audit->num_begun, .writer = user->writer };
+    user->is_shared = user->is_shared || audit_thread() != audit->thread;
     if (user->is_shared && user->has_stepped)
         braid_audit_judge_hidden(audit, address);
 }
@@ -813,6 +811,7 @@ void braid_audit_unlock(void)
 braid_status braid_audit_start(struct audit *audit)
 {
     atomic_store(&shared.running, audit);
+    audit->thread = audit_thread();
     audit->has_stack = has_stack(audit);
     audit->mask = keep_signals_away();
     write_set(&audit->signals_before, audit->mask);

@@ -77,12 +77,17 @@ static const struct finding *find_kind(braid_audit_kind kind)
     return NULL;
 }
 
-static void expect_read_beside(uint64_t num)
+static void expect_reads_beside(uint64_t num)
 {
     const struct finding *read = find_kind(BRAID_AUDIT_READS);
     assert_non_null(read);
     assert_int_equal(read->told.begin, 400);
     assert_int_equal(read->told.num, num);
+}
+
+static void expect_read_beside(void)
+{
+    expect_reads_beside(1);
     assert_null(find_kind(BRAID_AUDIT_UNSEEN));
 }
 
@@ -98,7 +103,7 @@ static void a_node_may_leave_an_instruction(void **state)
     (void)state;
     signal(SIGFPE, jump_back);
     audit_call(leave_and_read_more, 64);
-    expect_read_beside(1);
+    expect_read_beside();
 }
 
 static void read_and_mend(int number)
@@ -119,7 +124,7 @@ static void a_handler_before_the_end_of_an_instruction_is_seen(void **state)
     (void)state;
     signal(SIGFPE, read_and_mend);
     audit_call(divide_once, 64);
-    expect_read_beside(1);
+    expect_read_beside();
 }
 
 enum { NUM_SIGNALS = 100 };
@@ -164,7 +169,7 @@ static void a_signal_waits_for_the_end_of_an_instruction(void **state)
     signal(SIGUSR1, read_beside);
     audit_call(send_signals, 64);
     signal(SIGUSR1, SIG_DFL);
-    expect_read_beside(NUM_SIGNALS);
+    expect_reads_beside(NUM_SIGNALS);
 }
 
 static void *leave_on_thread(void *user)
