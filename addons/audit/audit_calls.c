@@ -32,12 +32,15 @@ struct use {
     unsigned short number;
     unsigned char pointer; // an argument
     bool writes;
-    signed char length;   // the argument with the most items, of which the call returns the number
-                          // that it used; FIXED: it has one
+    signed char length; // the argument with the most items, of which the call returns the number
+                        // that it used; FIXED: it has one; IF_MORE: one, if it returns more than 0
     unsigned short bytes; // each item has
 };
-enum { FIXED = -1 };
+enum { FIXED = -1, IF_MORE = -2 };
 
+// A futex reads a time only for some operations. For others the register may have any buffer. So
+// the audit learns of a time in a closed page by the call's failure. The rest of a sleep is written
+// only behind a handler, beside which the audit gives the node up.
 static const struct use uses[] = {
     { SYS_read, 1, true, 2, 1 },
     { SYS_write, 1, false, 2, 1 },
@@ -45,16 +48,15 @@ static const struct use uses[] = {
     { SYS_pwrite64, 1, false, 2, 1 },
     { SYS_getrandom, 0, true, 1, 1 },
     { SYS_futex, 0, false, FIXED, 4 },
-    { SYS_futex, 3, false, FIXED, 16 },
     { SYS_nanosleep, 0, false, FIXED, 16 },
-    { SYS_nanosleep, 1, true, FIXED, 16 },
+    { SYS_nanosleep, 1, true, IF_MORE, 16 },
     { SYS_clock_nanosleep, 2, false, FIXED, 16 },
-    { SYS_clock_nanosleep, 3, true, FIXED, 16 },
+    { SYS_clock_nanosleep, 3, true, IF_MORE, 16 },
     { SYS_clock_gettime, 1, true, FIXED, 16 },
     { SYS_rt_sigprocmask, 1, false, FIXED, 8 },
     { SYS_rt_sigprocmask, 2, true, FIXED, 8 },
-    { SYS_wait4, 1, true, FIXED, 4 },
-    { SYS_wait4, 3, true, FIXED, 144 },
+    { SYS_wait4, 1, true, IF_MORE, 4 },
+    { SYS_wait4, 3, true, IF_MORE, 144 },
     { SYS_epoll_wait, 1, true, 2, 12 },
     { SYS_io_getevents, 4, false, FIXED, 16 },
     { SYS_io_getevents, 3, true, 2, 32 },
@@ -325,7 +327,7 @@ static bool open_pages(struct audit *audit, struct audit_call *call, const struc
         if (uses[i].number != call->number)
             continue;
         struct audit_extent bytes = find_bytes(&uses[i], call);
-        if (uses[i].length < 0)
+        if (uses[i].length == FIXED)
             braid_audit_judge_bytes(audit, bytes.begin, bytes.end, uses[i].writes);
         done = (audit->is_open ||
                 allow(audit, bytes, uses[i].writes ? PROT_READ | PROT_WRITE : PROT_READ)) &&
@@ -345,7 +347,7 @@ static void close_pages(struct audit *audit, const struct audit_call *call)
             continue;
         struct audit_extent bytes = find_bytes(&uses[i], call);
         uintptr_t used = result > 0 ? (uintptr_t)result * uses[i].bytes : 0;
-        if (uses[i].length >= 0)
+        if (uses[i].length != FIXED)
             braid_audit_judge_bytes(audit, bytes.begin,
                                     used < bytes.end - bytes.begin ? bytes.begin + used : bytes.end,
                                     uses[i].writes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the CPU an audit judges the memory that common system calls of a node use, and no other.
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "audit/audit_testing.h"
@@ -213,6 +215,69 @@ static void a_call_that_ends_a_child_does_not_fail(void **state)
     assert_int_equal(audited.findings.num, 0);
 }
 
+static pid_t waiting;
+
+// As some libraries do: the further arguments are any.
+static long wake_nobody(uint32_t *lock, void *further)
+{
+    long result = SYS_futex;
+#if defined(__x86_64__)
+    register void *fourth __asm__("r10") = further;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"(lock), "S"(FUTEX_WAKE_PRIVATE), "d"(1), "r"(fourth)
+                     : "rcx", "r11", "memory");
+#endif
+    return result;
+}
+
+static void sleep_look_and_wake(void *words)
+{
+    uint32_t lock = 0;
+    assert_int_equal(clock_nanosleep(CLOCK_MONOTONIC, 0, words, words), 0);
+    assert_int_equal(syscall(SYS_nanosleep, words, words), 0);
+    assert_int_equal(waitpid(waiting, words, WNOHANG), 0);
+    assert_int_equal(wake_nobody(&lock, (char *)words + PAGE), 0);
+}
+
+// The last buffer is undeclared.
+static void calls_use_no_memory_without_need(void **state)
+{
+    braid_resource outside;
+    (void)state;
+#if defined(BRAID_INSTRUMENTED)
+    skip_because("sanitizers make calls of their own in children");
+#endif
+    waiting = fork();
+    if (waiting == 0) {
+        pause();
+        _exit(0);
+    }
+    check_ok(braid_graph_add_buffer(audited.graph, "outside", audited.outside, PAGE, &outside));
+    add_call(sleep_look_and_wake, BRAID_READ);
+    audit(audited.device, audited.graph, &audited.findings);
+    kill(waiting, SIGKILL);
+    assert_int_equal(waitpid(waiting, NULL, 0), waiting);
+    assert_int_equal(audited.findings.num, 0);
+}
+
+static void take_time_from_buffer(void *words)
+{
+    uint32_t lock = 0;
+    errno = 0;
+    assert_int_equal(syscall(SYS_futex, &lock, FUTEX_WAIT_PRIVATE, 0, words), -1);
+    assert_int_equal(errno, ETIMEDOUT);
+}
+
+static void a_time_in_a_closed_page_is_found_by_the_calls_failure(void **state)
+{
+    (void)state;
+    add_call(take_time_from_buffer, BRAID_READ);
+    audit(audited.device, audited.graph, &audited.findings);
+    assert_int_equal(audited.findings.num, 1);
+    assert_int_equal(audited.findings.items[0].told.kind, BRAID_AUDIT_UNSEEN);
+}
+
 // The finding tells of each, behind which pages are others, or the node's calls are not seen.
 static void move_onto(void *words)
 {
@@ -369,6 +434,8 @@ int main(void)
         TEST(a_call_that_writes_what_others_read_is_told_of),
         TEST(each_item_that_a_call_gives_is_judged),
         TEST(a_call_that_ends_a_child_does_not_fail),
+        TEST(calls_use_no_memory_without_need),
+        TEST(a_time_in_a_closed_page_is_found_by_the_calls_failure),
         TEST(the_next_node_hands_its_calls_over_again),
         TEST(calls_behind_which_accesses_may_be_unseen_are_told_of),
     };
