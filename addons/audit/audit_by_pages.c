@@ -62,16 +62,22 @@ static braid_status tell_unseen(struct auditing *auditing, struct audit *audit)
 
 // ---- begin and end ----
 
+// While all pages are open.
+static braid_status read_pages(struct auditing *auditing, struct audit *audit)
+{
+    braid_status status = braid_audit_pages_read(&audit->pages);
+    if (!status)
+        status = braid_audit_leave_stacks(&audit->pages);
+    return status ? status : tell_unseen(auditing, audit);
+}
+
 static braid_status fill(struct audit *audit, struct auditing *auditing)
 {
     struct audit_memory *memory = &audit->memory;
     braid_audit_memory_fill(memory, auditing->findings.graph, auditing->exec);
     for (size_t i = 0; i < memory->num_buffers; i++)
         braid_audit_pages_add(&audit->pages, memory->buffers[i].begin, memory->buffers[i].end);
-    braid_status status = braid_audit_pages_read(&audit->pages);
-    if (!status)
-        status = braid_audit_leave_stacks(&audit->pages);
-    return status ? status : tell_unseen(auditing, audit);
+    return read_pages(auditing, audit);
 }
 
 // NULL: the system has no memory.
@@ -151,6 +157,7 @@ static braid_status take(struct auditing *auditing, uint32_t node)
     return status;
 }
 
+// A node that was given up may have set the rights of pages, which it keeps from then on.
 static braid_status run_node(struct auditing *auditing, uint32_t node,
                              const struct backend_task *task)
 {
@@ -159,7 +166,10 @@ static braid_status run_node(struct auditing *auditing, uint32_t node,
         return status;
     braid_audit_begin_node(auditing->own, &graph_nodes(auditing->findings.graph)[node]);
     status = braid_audit_reach_run(&auditing->reach, task);
-    braid_audit_end_node(auditing->own);
+    const braid_status found =
+        braid_audit_end_node(auditing->own) ? read_pages(auditing, auditing->own) : BRAID_OK;
+    if (!status)
+        status = found;
     return status ? status : take(auditing, node);
 }
 

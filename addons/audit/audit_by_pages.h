@@ -143,9 +143,9 @@ bool braid_audit_others_ran(uint64_t noted);
 // one thread. Errors: BRAID_UNSUPPORTED (the machine, or the system refuses to close pages).
 braid_status braid_audit_start(struct audit *audit);
 void braid_audit_stop(struct audit *audit);
-// Around the calls of a node.
+// Around the calls of a node. The second returns whether the node was given up.
 void braid_audit_begin_node(struct audit *audit, const struct graph_node *node);
-void braid_audit_end_node(struct audit *audit);
+bool braid_audit_end_node(struct audit *audit);
 // Opens all pages, for work that is not judged, until the next node.
 void braid_audit_pause(struct audit *audit);
 // Gives the program's handlers their own masks, until the next node.

@@ -100,6 +100,7 @@ bool braid_audit_pages_reach(const struct audit_pages *pages, uintptr_t begin, u
 
 braid_status braid_audit_pages_read(struct audit_pages *pages)
 {
+    memset(pages->own, 0, pages->num);
     braid_status status = braid_audit_pages_list(set_own, pages);
     if (status)
         return status;

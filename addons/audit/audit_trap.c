@@ -919,7 +919,7 @@ static void note_unseen(struct audit *audit)
 
 // From here on an access opens its page for one instruction. This thread's next access may go to
 // its stack, in a page that has just been closed.
-void braid_audit_end_node(struct audit *audit)
+bool braid_audit_end_node(struct audit *audit)
 {
     const uint64_t mask = keep_signals_away();
     audit->mask = mask | (braid_audit_calls.rests ? 0 : audit->mask & AUDIT_FAULTS);
@@ -935,6 +935,7 @@ void braid_audit_end_node(struct audit *audit)
     note_unseen(audit);
     audit->num_declared = 0;
     leave(audit, KEEPS);
+    return braid_audit_calls.rests;
 }
 
 #else
@@ -977,9 +978,10 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
     (void)audit, (void)node;
 }
 
-void braid_audit_end_node(struct audit *audit)
+bool braid_audit_end_node(struct audit *audit)
 {
     (void)audit;
+    return false;
 }
 
 #endif

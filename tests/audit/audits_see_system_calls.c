@@ -185,6 +185,33 @@ static void a_node_that_opens_pages_itself_is_named(void **state)
     assert_int_equal(audited.findings.items[1].told.node.index, 1);
 }
 
+static void close_itself(void *words)
+{
+    assert_int_equal(mprotect(words, PAGE, PROT_READ), 0);
+}
+
+static void read_behind(void *words)
+{
+    (void)*(volatile uint32_t *)words;
+}
+
+// The system then refuses to write it. No access there is seen.
+static void a_node_may_close_pages_for_good(void **state)
+{
+    (void)state;
+    add_call(close_itself, BRAID_EXCLUSIVE);
+    add_call(read_behind, BRAID_READ);
+    audit(audited.device, audited.graph, &audited.findings);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    errno = 0;
+    assert_int_equal(read(ends[0], audited.words, 1), -1);
+    assert_int_equal(errno, EFAULT);
+    assert_int_equal(mprotect(audited.words, PAGE, PROT_READ | PROT_WRITE), 0);
+    assert_int_equal(audited.findings.num, 2);
+    for (size_t i = 0; i < audited.findings.num; i++)
+        assert_int_equal(audited.findings.items[i].told.kind, BRAID_AUDIT_UNSEEN);
+}
+
 static void *make_calls(void *user)
 {
     const struct timespec pause = { .tv_nsec = 1000 };
@@ -418,6 +445,7 @@ int main(void)
         TEST(a_write_reads_what_is_undeclared),
         TEST(calls_of_which_not_all_is_known_are_named),
         TEST(a_node_that_opens_pages_itself_is_named),
+        TEST(a_node_may_close_pages_for_good),
         TEST(calls_beside_buffers_hide_nothing),
         TEST(a_node_that_ignores_traps_is_named),
         TEST(threads_that_run_are_told_of),
