@@ -4,47 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "audit/audit_case.h"
+#include "audit/node_case.h"
 #include "audit/refused_calls.h"
 
 #if defined(__x86_64__) && !defined(UNDER_TSAN)
 
-static sigjmp_buf back;
-static volatile int num_handled;
 static _Alignas(PAGE) char stack[1 << 16];
-
-static void expect(bool holds)
-{
-    if (!holds)
-        _exit(WRONG);
-}
-
-static void jump_back(int number)
-{
-    (void)number;
-    siglongjmp(back, 1);
-}
-
-static void count_signal(int number)
-{
-    (void)number;
-    num_handled++;
-}
-
-// The node, and one behind it.
-static int judge(braid_host_function *call, braid_audit_kind kind)
-{
-    add_call(call);
-    add_call(write_beside);
-    audit_case();
-    return end_with(is_found(0, kind) &&
-                    is_found(0, BRAID_AUDIT_UNSEEN) == (kind == BRAID_AUDIT_UNSEEN) &&
-                    is_found(1, BRAID_AUDIT_WRITES));
-}
 
 // ---- signals of which audits need some ----
 

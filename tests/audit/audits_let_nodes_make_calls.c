@@ -3,7 +3,6 @@
 // wait beside handlers, which may leave its calls, and its errors are those of the system.
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -16,41 +15,9 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 
-#include "audit/audit_case.h"
+#include "audit/node_case.h"
 
 #if defined(__x86_64__) && !defined(UNDER_TSAN)
-
-static sigjmp_buf back;
-static volatile int num_handled;
-
-static void expect(bool holds)
-{
-    if (!holds)
-        _exit(WRONG);
-}
-
-static void count_signal(int number)
-{
-    (void)number;
-    num_handled++;
-}
-
-static void jump_back(int number)
-{
-    (void)number;
-    siglongjmp(back, 1);
-}
-
-// The node, and one behind it.
-static int judge(braid_host_function *call, braid_audit_kind kind)
-{
-    add_call(call);
-    add_call(write_beside);
-    audit_case();
-    return end_with(is_found(0, kind) &&
-                    is_found(0, BRAID_AUDIT_UNSEEN) == (kind == BRAID_AUDIT_UNSEEN) &&
-                    is_found(1, BRAID_AUDIT_WRITES));
-}
 
 // ---- waits ----
 
