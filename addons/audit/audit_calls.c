@@ -365,7 +365,8 @@ static void close_pages(struct audit *audit, const struct audit_call *call)
 
 enum { HAND_OVER = 59 }; // PR_SET_SYSCALL_USER_DISPATCH
 
-// A child of the process has it, too.
+// A child of the process has it, too. A program may move its threads' data without the audit's
+// knowledge. So handlers know the thread by the audit's stack, where they run, as well.
 static uintptr_t find_thread(void)
 {
     uintptr_t thread;
@@ -373,10 +374,17 @@ static uintptr_t find_thread(void)
     return thread;
 }
 
+static bool is_on_stack(const struct audit_calls *calls)
+{
+    const uintptr_t at = (uintptr_t)__builtin_frame_address(0);
+    return at - atomic_load(&calls->stack) < AUDIT_STACK_BYTES;
+}
+
 void braid_audit_calls_enter(struct audit_calls_before *out_before)
 {
     struct audit_calls *calls = &braid_audit_calls;
-    out_before->is_own = atomic_load(&calls->thread) == find_thread();
+    const uintptr_t thread = atomic_load(&calls->thread);
+    out_before->is_own = thread && (is_on_stack(calls) || thread == find_thread());
     if (!out_before->is_own)
         return;
     out_before->handed_over = calls->hands_over;
@@ -416,9 +424,10 @@ static bool ask_system(void)
                   &braid_audit_calls.hands_over);
 }
 
-bool braid_audit_calls_start(void)
+bool braid_audit_calls_start(const unsigned char *stack)
 {
     braid_audit_calls.hands_over = 0;
+    atomic_store(&braid_audit_calls.stack, (uintptr_t)stack);
     braid_audit_calls.rests = false;
     if (!ask_system())
         return false;

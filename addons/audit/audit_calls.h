@@ -45,6 +45,7 @@ struct audit_calls {
         struct {
             volatile unsigned char hands_over; // the system reads it before each call of the thread
             _Atomic uintptr_t thread;          // that hands over calls; 0: none
+            _Atomic uintptr_t stack;           // of the audit's handlers there
             bool rests;                        // until the next node
             bool waits;                        // inside such a call
         };
@@ -66,7 +67,7 @@ void braid_audit_calls_leave(const struct audit_calls_before *before);
 // Where handlers of audits return to the system.
 __attribute__((visibility("hidden"))) void braid_audit_return(void);
 // Begins for the calling thread. False: the system, or a handler of the program, does not allow it.
-bool braid_audit_calls_start(void);
+bool braid_audit_calls_start(const unsigned char *stack);
 void braid_audit_calls_stop(void);
 // Before a node, behind one that may have changed who gets calls. False: the system refuses.
 bool braid_audit_calls_resume(void);

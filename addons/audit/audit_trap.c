@@ -825,8 +825,8 @@ braid_status braid_audit_start(struct audit *audit)
     leave(audit, KEEPS);
     // A sanitizer's handler before the audit's would make calls of its own.
     audit->sees_calls =
-        is_closed && (AUDIT_LEAVES_CALLS ||
-                      (!is_before(on_call, &shared.behind[CALL]) && braid_audit_calls_start()));
+        is_closed && (AUDIT_LEAVES_CALLS || (!is_before(on_call, &shared.behind[CALL]) &&
+                                             braid_audit_calls_start(audit->stack)));
     if (is_closed)
         return BRAID_OK;
     braid_audit_stop(audit);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -399,6 +400,32 @@ static int set_data(void)
     return judge(move_data, BRAID_AUDIT_UNSEEN);
 }
 
+// Behind the copy the C library has its own data, and before it other data of the thread.
+static _Alignas(PAGE) char moved[2 * PAGE];
+
+// The system makes the call, and a fault comes, while the data is elsewhere.
+static void move_data_by_itself(void *user)
+{
+    enum { BYTES = 512 };
+    const uintptr_t to = (uintptr_t)moved + PAGE;
+    uintptr_t at;
+    long number = SYS_getpid;
+    __asm__("rdfsbase %0" : "=r"(at));
+    memcpy((void *)to, (const void *)at, BYTES);
+    memcpy((void *)to, &to, sizeof(to));
+    __asm__ volatile("wrfsbase %2\n syscall\n movl $1, (%3)\n wrfsbase %1"
+                     : "+a"(number)
+                     : "r"(at), "r"(to), "r"(&words[BESIDE])
+                     : "rcx", "r11", "memory");
+    expect(user == NULL && number == getpid());
+}
+
+static int set_data_by_instruction(void)
+{
+    enum { MAY_SET = 2 };
+    return getauxval(AT_HWCAP2) & MAY_SET ? judge(move_data_by_itself, BRAID_AUDIT_WRITES) : DONE;
+}
+
 static void refuse(void *user)
 {
     expect(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
@@ -419,6 +446,7 @@ static void nodes_may_hide_their_calls(void **state)
 {
     (void)state;
     run_case(set_data);
+    run_case(set_data_by_instruction);
     run_case(refuse_from_now_on);
 }
 
