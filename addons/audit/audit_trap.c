@@ -308,6 +308,9 @@ static void leave_handler(void)
 enum { HANDLES = 1, KEEPS, STEPS, NUM_OWNERSHIPS };
 
 static const char not_closed[] = "the system refuses to close pages of its buffers";
+static const char not_opened[] =
+    "behind its first accesses, the system refuses to open single pages of its buffers";
+static const char own_traps[] = "the program lets the processor trap behind each instruction";
 
 static void end_step(struct audit *audit)
 {
@@ -465,15 +468,13 @@ static bool answer(struct audit *audit, uintptr_t address, ucontext_t *thread)
     bool done = true;
     take(audit, HANDLES, find_instruction(thread));
     const bool is_stepped = audit->num_steps;
-    if (!is_stepped && has_trap(thread))
-        end_left_trap(thread);
+    const bool traps = !is_stepped && has_trap(thread) && !end_left_trap(thread);
     note_user(audit, address, page);
     if (!(pages->now[page] & wanted)) { // else another thread has opened it
         braid_audit_judge(audit, &fault);
-        done = braid_audit_open(audit, address, writes) || step(audit, address, page, writes) ||
-               braid_audit_give_up(audit,
-                                   "behind its first accesses, the system refuses to open single "
-                                   "pages of its buffers");
+        done = (!traps &&
+                (braid_audit_open(audit, address, writes) || step(audit, address, page, writes))) ||
+               braid_audit_give_up(audit, traps ? own_traps : not_opened);
         note_user(audit, address, page);
     }
     if (audit->num_steps && !is_stepped)

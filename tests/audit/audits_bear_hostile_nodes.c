@@ -144,6 +144,31 @@ static void nodes_may_use_signals_that_audits_need(void **state)
     run_case(keep_two_blocked);
 }
 
+// Below bytes of the stack that the function may use. A trap comes behind each instruction.
+static void step_through_itself(void *user)
+{
+    enum { FEWEST = 5 };
+    __asm__ volatile("leaq -128(%%rsp), %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n"
+                     "movl $1, (%0)\n movl $2, (%0)\n pushfq\n andq $~0x100, (%%rsp)\n popfq\n"
+                     "leaq 128(%%rsp), %%rsp\n"
+                     :
+                     : "r"(&words[BESIDE])
+                     : "memory", "cc");
+    expect(user == NULL && num_handled >= FEWEST);
+}
+
+static int trap_often(void)
+{
+    signal(SIGTRAP, count_signal);
+    return judge(step_through_itself, BRAID_AUDIT_UNSEEN);
+}
+
+static void nodes_may_trap_behind_each_instruction(void **state)
+{
+    (void)state;
+    run_case(trap_often);
+}
+
 // ---- handlers ----
 
 static void ask_for_stack(void *user)
@@ -454,6 +479,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_may_use_signals_that_audits_need),
+        cmocka_unit_test(nodes_may_trap_behind_each_instruction),
         cmocka_unit_test(handlers_are_the_programs),
         cmocka_unit_test(nodes_may_wait_beside_handlers),
         cmocka_unit_test(nodes_may_hide_their_calls),
