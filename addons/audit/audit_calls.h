@@ -45,7 +45,7 @@ struct audit_calls {
         struct {
             volatile unsigned char hands_over; // the system reads it before each call of the thread
             _Atomic uintptr_t thread;          // that hands over calls; 0: none
-            _Atomic uintptr_t stack;           // of the audit's handlers there
+            _Atomic uintptr_t stack;           // on which the handlers run there
             bool rests;                        // until the next node
             bool waits;                        // inside such a call
         };
