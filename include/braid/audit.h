@@ -57,8 +57,7 @@ typedef struct braid_audit_options {
 } braid_audit_options;
 
 // Runs a frame, node by node, and reports findings, also if a node fails
-// (docs/book/reliability.md). On the CPU it also compiles sources. There audits of several threads
-// run one after another, so a node must not wait for one.
+// (docs/book/reliability.md). On the CPU it also compiles sources.
 // Errors: as braid_exec_create; BRAID_UNSUPPORTED (a CPU without Linux on x86-64, too many nodes
 // with orders), BRAID_IO_ERROR, BRAID_TRAPPED.
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_audit(const braid_graph *graph,
