@@ -23,7 +23,7 @@ CUresult function_get_attribute(CUfunction function, CUfunction_attribute attrib
 {
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *out_value = MAX_BLOCK_THREADS;
+        *out_value = function->most_threads ? function->most_threads : MAX_BLOCK_THREADS;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
         *out_value = 32;

@@ -97,6 +97,7 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry, const c
     memcpy(function->parameters, entry->parameters, sizeof(function->parameters));
     function->num_parameters = entry->num_parameters;
     function->argument_bytes = entry->argument_bytes;
+    function->most_threads = entry->most_threads;
     function->waits = entry->waits;
     function->triggers = entry->triggers;
     function->reads_grid = entry->reads_grid && entry->returns;
@@ -173,6 +174,16 @@ static int read_target(const char *image)
     return name == NULL ? 0 : (int)strtol(name + strlen("sm_"), NULL, 10);
 }
 
+// PTX 9.0 came with CUDA 13.0. Texts that are older, the driver is taken to read.
+static bool is_too_new(const char *image)
+{
+    const char *version = strstr(image, ".version");
+    const double number = version == NULL ? 0 : strtod(version + strlen(".version"), NULL);
+    const uint64_t driver = setting(SETTING_VERSION);
+    const double newest = 9 + (double)(driver % 1000 / 10) / 10;
+    return number >= 9 && (driver < 13000 || number > newest + 0.01);
+}
+
 CUresult module_load(CUcontext context, const char *image, CUmodule *out_module,
                      const char **out_error)
 {
@@ -185,6 +196,9 @@ CUresult module_load(CUcontext context, const char *image, CUmodule *out_module,
     *out_error = "neither PTX (.version and .target) nor machine code";
     if (!ptx_recognise(image))
         return CUDA_ERROR_INVALID_IMAGE;
+    *out_error = "its PTX is newer than the driver";
+    if (is_too_new(image))
+        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     CUmodule module = calloc(1, sizeof(*module));
     if (module == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -124,7 +124,7 @@ static void read_body(const char **text, struct ptx_entry *entry)
 {
     char token[MAX_ENTRY_NAME];
     int depth = 0;
-    bool control = false, ended = false;
+    bool control = false, ended = false, limits = false;
     while (!ended && next_token(text, token, sizeof(token))) {
         entry->notes_end |= strcmp(token, "braid_block_count") == 0;
         entry->returns |= strcmp(token, "%braid_beyond") == 0;
@@ -133,6 +133,12 @@ static void read_body(const char **text, struct ptx_entry *entry)
         entry->triggers |= control && strcmp(token, ".launch_dependents") == 0;
         control = strcmp(token, "griddepcontrol") == 0;
         entry->num_clock_reads += strcmp(token, "%globaltimer") == 0;
+        if (strcmp(token, ".maxntid") == 0)
+            entry->most_threads = limits = 1;
+        else if (limits && *token >= '0' && *token <= '9')
+            entry->most_threads *= (int)strtol(token, NULL, 10);
+        else
+            limits = limits && strcmp(token, ",") == 0;
         depth += (strcmp(token, "{") == 0) - (strcmp(token, "}") == 0);
         ended = depth == 0 && (strcmp(token, "}") == 0 || strcmp(token, ";") == 0);
     }

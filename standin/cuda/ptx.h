@@ -23,6 +23,7 @@ struct ptx_entry {
     bool reads_grid;      // its last parameter is braid_grid_from
     bool returns;         // blocks beyond what is there
     bool sets_conditions; // it calls cudaGraphSetConditional for loops
+    int most_threads;     // .maxntid; 0: it has none
     int num_clock_reads;  // reads of %globaltimer, in its body
 };
 
