@@ -116,7 +116,7 @@ static inline braid_dim3 graph_kernel_grid(const struct graph_kernel *kernel)
 // Source, or an image that begins as text does: machine code begins with other bytes.
 static inline bool graph_kernel_has_text(const struct graph_kernel *kernel)
 {
-    const char *image = kernel->kernel->cuda.data;
+    const char *image = kernel->kernel->cuda.function ? NULL : kernel->kernel->cuda.data;
     return kernel->kernel->source || (image && *image && strchr("./ \t\r\n", *image));
 }
 

@@ -20,11 +20,12 @@ struct gpu_module {
     uint32_t references; // guarded by gpu_backend.lock
 };
 
-// Whether both share one loaded module, apart from their entries.
+// Whether both share one loaded module, apart from their entries. In place of functions a text is
+// loaded only with its changes.
 static bool is_one_module(const struct gpu_code *a, const struct gpu_code *b)
 {
-    return a->key == b->key && a->changes == b->changes && a->change == b->change &&
-           memcmp(&a->build, &b->build, sizeof(a->build)) == 0;
+    return a->key == b->key && !a->function == !b->function && a->changes == b->changes &&
+           a->change == b->change && memcmp(&a->build, &b->build, sizeof(a->build)) == 0;
 }
 
 // ---- loaded modules: one for each image or source, counted ----
@@ -178,7 +179,7 @@ static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel 
                               const struct gpu_code *code, struct gpu_module *module)
 {
     braid_status status = code->changes ? find_and_load_text(gpu, kernel, code, module) : BRAID_OK;
-    if (status || needed_changes(code) || module->waits_first)
+    if (status || needed_changes(code) || module->waits_first || code->function)
         return status;
     return code->image ? load_image(gpu, kernel, code->image, &module->handle)
                        : compile_and_load(gpu, kernel, code, module);
@@ -229,7 +230,7 @@ static void unload_all(const struct gpu_backend *gpu, struct gpu_module *module,
 {
     while (module) {
         struct gpu_module *next = module->next;
-        if (current)
+        if (current && module->handle)
             braid_gpu_check_freed(gpu, gpu->api->module_unload(module->handle),
                                   &gpu->api->module_unload, "unloading a module");
         free_module(module);
@@ -383,15 +384,27 @@ static braid_status read_shared_limit(const struct gpu_backend *gpu, struct gpu_
                            "reading a kernel's limit of shared memory");
 }
 
+// The function of the text plays in place of the program's, if it can do as much.
+static braid_status replace_function(const struct gpu_backend *gpu, struct gpu_kernel *loaded)
+{
+    bool can_replace;
+    braid_status status =
+        braid_gpu_copy_attributes(gpu, loaded->code.function, loaded->function, &can_replace);
+    if (!status && !can_replace) {
+        loaded->function = loaded->code.function;
+        loaded->base.waits_first = false;
+    }
+    return status;
+}
+
 static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *kernel,
                                   const struct gpu_code *code, struct gpu_kernel *loaded)
 {
-    if (code->function) {
-        loaded->function = code->function;
-        return BRAID_OK;
-    }
-    braid_status status = acquire_module(gpu, kernel, code, &loaded->module);
-    if (status)
+    braid_status status = BRAID_OK;
+    loaded->function = code->function;
+    if (!code->function || code->image)
+        status = acquire_module(gpu, kernel, code, &loaded->module);
+    if (status || (code->function && (!code->image || !loaded->module->waits_first)))
         return status;
     const char *entry = loaded->module->entry ? loaded->module->entry : code->entry;
     gpu_result result = gpu->api->module_function(&loaded->function, loaded->module->handle, entry);
@@ -399,7 +412,7 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
     loaded->base.notes_end = code->changes & KERNEL_NOTES;
     loaded->base.notes_begin = code->changes & (KERNEL_NOTES | KERNEL_NOTES_BEGIN);
     if (result == GPU_SUCCESS)
-        return BRAID_OK;
+        return code->function ? replace_function(gpu, loaded) : BRAID_OK;
     char what[256];
     snprintf(what, sizeof(what), "finding '%.90s' in the module of kernel '%.90s'", entry,
              kernel->name);
@@ -488,12 +501,18 @@ static struct gpu_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_
     pthread_mutex_lock(&gpu->lock);
     struct gpu_kernel *kernel = gpu->kernels;
     while (kernel &&
-           (!is_one_module(&kernel->code, code) || strcmp(kernel->entry, code->entry) != 0))
+           (!is_one_module(&kernel->code, code) || kernel->code.function != code->function ||
+            strcmp(kernel->entry, code->entry) != 0))
         kernel = kernel->next;
     if (kernel)
         kernel->references++;
     pthread_mutex_unlock(&gpu->lock);
     return kernel;
+}
+
+static bool has_text(const braid_image *image)
+{
+    return image->data && braid_ptx_is_text(image->data);
 }
 
 static const char *why_unchanged(const struct gpu_backend *gpu, const struct gpu_code *code)
@@ -539,6 +558,8 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
             kernel->name, gpu->label);
     code.changes = changes;
     code.change = change;
+    if (code.function && changes & KERNEL_WAITS_FIRST && has_text(&kernel->cuda))
+        code.key = code.image = kernel->cuda.data;
     braid_status status = braid_gpu_enter(gpu, &scope, "loading a kernel");
     if (status)
         return status;

@@ -50,6 +50,57 @@ gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
     return raise_limit(gpu, kernel, wanted, out_slot);
 }
 
+// ---- attributes that programs set ----
+
+// What an older driver does not know, nobody has set.
+static bool is_unknown(gpu_result result)
+{
+    return result == GPU_INVALID_VALUE || result == GPU_NOT_SUPPORTED;
+}
+
+static braid_status read_attribute(const struct gpu_backend *gpu, int attribute,
+                                   gpu_function function, bool *is_known, int *out_value)
+{
+    gpu_result result = gpu->api->function_get(out_value, attribute, function);
+    if (is_unknown(result)) {
+        *is_known = false;
+        return BRAID_OK;
+    }
+    return braid_gpu_check(gpu, result, &gpu->api->function_get, "reading a function's attributes");
+}
+
+static braid_status copy_attribute(const struct gpu_backend *gpu, int attribute, gpu_function own,
+                                   gpu_function loaded)
+{
+    int wanted = 0, has = 0;
+    bool is_known = true;
+    braid_status status = read_attribute(gpu, attribute, own, &is_known, &wanted);
+    if (!status && is_known)
+        status = read_attribute(gpu, attribute, loaded, &is_known, &has);
+    if (status || !is_known || wanted == has)
+        return status;
+    return braid_gpu_check(gpu, gpu->api->function_set(loaded, attribute, wanted),
+                           &gpu->api->function_set, "setting a function's attributes");
+}
+
+braid_status braid_gpu_copy_attributes(const struct gpu_backend *gpu, gpu_function own,
+                                       gpu_function loaded, bool *out_can_replace)
+{
+    static const int all[] = { GPU_FUNCTION_MAX_DYNAMIC_SHARED, GPU_FUNCTION_CARVEOUT,
+                               GPU_FUNCTION_LARGE_CLUSTER };
+    int most = 0, most_loaded = 0;
+    bool is_known = gpu->api->function_get && gpu->api->function_set;
+    braid_status status = BRAID_OK;
+    if (is_known)
+        status = read_attribute(gpu, GPU_FUNCTION_MAX_THREADS, own, &is_known, &most);
+    if (!status && is_known)
+        status = read_attribute(gpu, GPU_FUNCTION_MAX_THREADS, loaded, &is_known, &most_loaded);
+    *out_can_replace = is_known && most_loaded >= most;
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all) && *out_can_replace && !status; i++)
+        status = copy_attribute(gpu, all[i], own, loaded);
+    return status;
+}
+
 // One number of a launch and the most it may be.
 struct limit {
     const char *name;
