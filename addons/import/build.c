@@ -477,8 +477,10 @@ static bool begin(struct builder *builder)
     if (!import->nodes || !builder->resources || !import->kernels || !builder->has_word)
         return false;
     find_words(builder);
+    const struct import_reload *reloads = import->reloads.functions;
     for (size_t i = 0; i < num_functions; i++)
         import->kernels[i] = (braid_kernel){ .name = functions[i].name, .cuda = {
+                                                .data = reloads ? reloads[i].text : NULL,
                                                 .function = functions[i].function
                                             } };
     return true;

@@ -61,6 +61,8 @@ static void tell(braid_import *import)
     info->num_rewritten = (uint32_t)import->uses.patches.num;
     info->longest_captured = import->orders.longest_captured;
     info->longest_kept = import->orders.longest_kept;
+    for (size_t i = 0; i < import->captured.functions.num && import->reloads.functions; i++)
+        info->num_reloadable += import->reloads.functions[i].text != NULL;
     info->num_captured = import->orders.num_captured;
     info->num_kept = import->orders.num_kept;
     for (uint32_t i = 0; i < info->num_nodes; i++)
@@ -100,7 +102,13 @@ static braid_status read_captured(struct gpu_backend *gpu, gpu_graph captured,
     braid_status status = braid_captured_read(gpu, captured, options, &import->captured);
     if (!status)
         status = braid_import_read_code(&import->captured, options, &import->code);
-    return status ? status : braid_import_find_accesses(gpu, options, import->code, import);
+    if (!status)
+        status = braid_import_find_accesses(gpu, options, import->code, import);
+    if (!status)
+        status =
+            braid_import_choose_reloads(&import->captured, options, import->code,
+                                        braid_import_newest_ptx(gpu->version), &import->reloads);
+    return status;
 }
 
 static braid_status make(struct gpu_backend *gpu, gpu_graph captured,
@@ -136,7 +144,8 @@ static braid_status check(braid_device *device, const void *captured,
     if ((options->num_texts && !options->texts) || (options->num_files && !options->files) ||
         (options->num_buffers && !options->buffers) ||
         (options->num_conditionals && !options->conditionals) ||
-        (options->num_setters && !options->setters))
+        (options->num_setters && !options->setters) ||
+        (options->num_reloaded && !options->reloaded))
         return braid_error_invalid("braid_import_create: a list of the options is NULL");
     braid_status status = braid_device_check_open("braid_import_create", device);
     if (status)
@@ -184,6 +193,7 @@ void braid_import_destroy(braid_import *import)
     braid_import_code_finish(import->code, import->captured.functions.num);
     braid_free(import->kernels);
     braid_free(import->nodes);
+    braid_import_reloads_finish(&import->reloads);
     braid_import_finish(import);
     braid_free(import);
 }

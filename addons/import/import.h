@@ -7,6 +7,7 @@
 
 #include "import/captured.h"
 #include "import/memory.h"
+#include "import/reload.h"
 #include "import/texts.h"
 #include "import/uses.h"
 
@@ -16,6 +17,7 @@ struct braid_import {
     struct import_memory memory;
     struct import_uses uses;
     struct import_orders orders;
+    struct import_reloads reloads;
     struct import_code *code; // by captured function
     braid_kernel *kernels;    // the same
     braid_node *nodes;        // by captured node; { 0 }: it has none

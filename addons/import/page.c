@@ -125,6 +125,25 @@ static void write_unproven(const struct import_findings *findings, FILE *file)
     fputs("</table>\n", file);
 }
 
+static void write_reloads(const braid_import *import, FILE *file)
+{
+    const struct captured_function *functions = import->captured.functions.items;
+    const struct import_reload *reloads = import->reloads.functions;
+    if (!reloads || import->info.num_reloadable == import->captured.functions.num)
+        return;
+    fputs("<h2>Functions that are not loaded from their text</h2>\n<table>\n"
+          "<tr><th>function</th><th>reason</th></tr>\n",
+          file);
+    for (size_t i = 0; i < import->captured.functions.num; i++) {
+        if (reloads[i].text)
+            continue;
+        fputs("<tr><td>", file);
+        braid_text_write_xml(file, functions[i].name);
+        fprintf(file, "</td><td>%s</td></tr>\n", reloads[i].why);
+    }
+    fputs("</table>\n", file);
+}
+
 static void write_node(const struct import_findings *findings, uint32_t node, FILE *file)
 {
     const struct finding_node shown = braid_import_find_node(findings->import, node);
@@ -183,6 +202,7 @@ void braid_import_write_page(const struct import_findings *findings, FILE *file)
     write_figures(&findings->import->info, file);
     write_levels(findings, file);
     write_unproven(findings, file);
+    write_reloads(findings->import, file);
     write_races(findings, file);
     write_kernels(findings, file);
     fputs("</body></html>\n", file);

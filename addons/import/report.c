@@ -122,11 +122,29 @@ static void write_races(const braid_import *import, FILE *file)
         write_race(import, &races[i], file);
 }
 
+static void write_reloads(const braid_import *import, FILE *file)
+{
+    const struct captured_function *functions = import->captured.functions.items;
+    const struct import_reload *reloads = import->reloads.functions;
+    const size_t num = reloads ? import->captured.functions.num : 0;
+    if (num)
+        fprintf(file, "functions that may be loaded from their text: %u of %zu\n",
+                import->info.num_reloadable, num);
+    for (size_t i = 0; i < num; i++) {
+        if (reloads[i].text)
+            continue;
+        fprintf(file, "    ");
+        braid_text_write_json(file, functions[i].name);
+        fprintf(file, ": %s\n", reloads[i].why);
+    }
+}
+
 static void write_text(const struct import_findings *findings, FILE *file)
 {
     write_numbers(&findings->import->info, file);
     write_levels(findings, file);
     write_unproven(findings, file);
+    write_reloads(findings->import, file);
     write_races(findings->import, file);
 }
 
@@ -210,6 +228,24 @@ static void write_functions(const struct import_findings *findings, FILE *file)
     fprintf(file, ",\n  \"longest_is_left_out\": %s,\n", findings->is_cut ? "true" : "false");
 }
 
+static void write_json_reloads(const braid_import *import, FILE *file)
+{
+    const struct captured_function *functions = import->captured.functions.items;
+    const struct import_reload *reloads = import->reloads.functions;
+    const char *comma = "";
+    fprintf(file, "],\n  \"reloadable\": %u,\n  \"not_reloadable\": [",
+            import->info.num_reloadable);
+    for (size_t i = 0; i < import->captured.functions.num && reloads; i++) {
+        if (reloads[i].text)
+            continue;
+        fprintf(file, "%s\n    {\"name\": \"", comma);
+        braid_text_write_json(file, functions[i].name);
+        fprintf(file, "\", \"reason\": \"%s\"}", reloads[i].why);
+        comma = ",";
+    }
+    fprintf(file, "]\n}\n");
+}
+
 static void write_json(const struct import_findings *findings, FILE *file)
 {
     const braid_import *import = findings->import;
@@ -235,7 +271,7 @@ static void write_json(const struct import_findings *findings, FILE *file)
         write_node(import, races[i].to, file);
         fprintf(file, "}]");
     }
-    fprintf(file, "]\n}\n");
+    write_json_reloads(import, file);
 }
 
 // Memory may run out only before the first byte.

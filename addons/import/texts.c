@@ -118,15 +118,14 @@ static braid_status join(const struct code_facts *facts, struct import_code *cod
     return BRAID_OK;
 }
 
-// *found: a text fits.
 static braid_status take_text(const struct texts *texts, const struct captured_function *function,
-                              struct code_text *text, struct import_code *code, bool *found)
+                              struct code_text *text, struct import_code *code)
 {
     struct code_facts facts = { 0 };
     braid_status status = braid_graph_code->read_entry(text, function->name, &facts);
     const bool is_unknown = facts.why[0] && !facts.parameters.num; // nobody knows its parameters
     if (!status && facts.has_entry && (is_unknown || fits(texts, function, &facts))) {
-        *found = true;
+        code->num_texts++;
         status = join(&facts, code);
     }
     braid_code_facts_finish(&facts);
@@ -134,7 +133,7 @@ static braid_status take_text(const struct texts *texts, const struct captured_f
 }
 
 static braid_status ask_program(const struct texts *texts, const struct captured_function *function,
-                                struct import_code *code, bool *found)
+                                struct import_code *code)
 {
     braid_status status = BRAID_OK;
     const char *ptx;
@@ -145,7 +144,7 @@ static braid_status ask_program(const struct texts *texts, const struct captured
         status = braid_graph_code->open_text(ptx, &text);
         if (status)
             break;
-        status = take_text(texts, function, text, code, found);
+        status = take_text(texts, function, text, code);
         braid_graph_code->close_text(text);
     }
     return status;
@@ -155,14 +154,17 @@ static braid_status read_function(const struct texts *texts,
                                   const struct captured_function *function,
                                   struct import_code *code)
 {
-    bool found = false;
+    const size_t num = texts->opened.num, first = num - texts->options->num_reloaded;
     braid_status status = BRAID_OK;
-    for (size_t i = 0; i < texts->opened.num && !status; i++)
-        status =
-            take_text(texts, function, ((struct code_text **)texts->opened.items)[i], code, &found);
+    for (size_t i = 0; i < num && !status; i++) {
+        const size_t before = code->num_texts;
+        status = take_text(texts, function, ((struct code_text **)texts->opened.items)[i], code);
+        if (i >= first && code->num_texts > before)
+            code->reloaded = i - first + 1;
+    }
     if (!status)
-        status = ask_program(texts, function, code, &found);
-    if (!found)
+        status = ask_program(texts, function, code);
+    if (!code->num_texts)
         refuse(code, "no text has it, with parameters of these sizes", 0);
     return status;
 }
@@ -175,6 +177,8 @@ static braid_status open_all(struct texts *texts)
         status = open_text(texts, options->texts[i]);
     for (size_t i = 0; i < options->num_files && !status; i++)
         status = open_file(texts, options->files[i]);
+    for (size_t i = 0; i < options->num_reloaded && !status; i++)
+        status = open_text(texts, options->reloaded[i]);
     return status;
 }
 

@@ -17,12 +17,12 @@ enum {
     BLOCK_FRAMES = 7,
     COLD_FRAMES = 2, // the first of a block find no code and data in the caches
     TIMED_FRAMES = NUM_BLOCKS * (BLOCK_FRAMES - COLD_FRAMES),
-    MOST_WAYS = 7,
+    MOST_WAYS = 8,
     REASON_BYTES = 768,
     PER_THREAD = 2, // the handle of each thread's own stream, in CUDA and HIP
 };
 
-enum way_kind { WAY_GUESSED, WAY_TIMED, WAY_PLANNED, WAY_BEFORE };
+enum way_kind { WAY_GUESSED, WAY_TIMED, WAY_PLANNED, WAY_RELOADED, WAY_BEFORE };
 
 struct way {
     enum way_kind kind; // WAY_TIMED gives its nodes costs, and is not chosen
@@ -45,7 +45,8 @@ struct times {
 struct braid_runner {
     braid_device *device;
     braid_graph *graph;
-    uint64_t digest; // all ways play a graph that has it
+    uint64_t digest;  // all ways play a graph that has it
+    bool has_reloads; // functions of the program may be loaded from their text
     braid_runner_options options;
     struct way ways[MOST_WAYS];
     uint32_t num_ways;
@@ -94,9 +95,12 @@ static uint64_t digest_of(const braid_graph *graph)
 
 static braid_status make_exec(braid_runner *runner, struct way *way)
 {
+    const bool keeps_functions = runner->has_reloads && way->kind != WAY_RELOADED;
     const braid_exec_options options = {
         .max_lanes = way->max_lanes ? way->max_lanes : runner->options.max_lanes,
         .frames_kept = way->kind == WAY_TIMED ? TIMED_FRAMES : 0,
+        .no_early_start = keeps_functions,
+        .no_prefetch = keeps_functions,
     };
     return braid_exec_create(runner->device, runner->graph, &options, &way->exec);
 }
@@ -107,6 +111,8 @@ static void make_way(braid_runner *runner, struct way *way)
     struct error_attempt attempt;
     if (way->kind == WAY_BEFORE)
         return;
+    if (way->kind == WAY_RELOADED) // the best plan so far
+        way->max_lanes = runner->ways[runner->best].max_lanes;
     if (digest_of(runner->graph) != runner->digest) {
         snprintf(way->why, sizeof(way->why), "the graph was changed");
         return;
@@ -466,6 +472,16 @@ static braid_status make_times(braid_runner *runner, struct times *times)
     return status;
 }
 
+static bool has_reloads(const braid_graph *graph)
+{
+    const struct graph_kernel *kernels = graph->kernels.items;
+    for (uint32_t i = 0; i < graph->kernels.num; i++) {
+        if (kernels[i].kernel->cuda.function && kernels[i].kernel->cuda.data)
+            return true;
+    }
+    return false;
+}
+
 // Where the graph has its costs already, the first way is planned by them.
 static void add_ways(braid_runner *runner, const braid_schedule *first)
 {
@@ -476,6 +492,8 @@ static void add_ways(braid_runner *runner, const braid_schedule *first)
     }
     for (uint32_t lanes = 8; lanes > 2 && most > lanes; lanes /= 2)
         add_lanes(runner, lanes);
+    if (runner->has_reloads)
+        add_way(runner, WAY_RELOADED, 0, "functions from their text");
     if (runner->options.as_before)
         add_way(runner, WAY_BEFORE, 0, "as before");
     else if (most > 1)
@@ -543,6 +561,7 @@ static braid_status create(braid_device *device, braid_graph *graph,
     runner->device = device;
     runner->graph = graph;
     runner->digest = digest_of(graph);
+    runner->has_reloads = has_reloads(graph);
     runner->options = *options;
     status = make(runner);
     if (status)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of MuJoCo Warp as its own CUDA graph, and the same captured step as a plan of Braid's, in one process by turns.
 
-    captured_mujoco_warp.py [--models NAME...] [--worlds N...] [--deterministic] [--ways] [--orders N]
+    captured_mujoco_warp.py [--models NAME...] [--worlds N...] [--deterministic] [--ways] [--reload] [--orders N]
 
 Needs warp-lang, mujoco, mujoco-warp and a CUDA device. The iterations of the solver are fixed, which Warp's conditional
 graphs would end early: a driver before CUDA 13.2 does not tell conditional nodes. Each row has the medians of rounds that
 alternate, and how far the states are apart after 5 steps: of the way from Warp's graph, and of that from itself.
+--reload lets kernels be loaded from their PTX, so that they start early. It tells how many may be, and why others may not.
 --orders plays the plan on one lane in N random orders that it allows, and Warp's graph beside a loaded memory.
 """
 import argparse
@@ -108,7 +109,9 @@ def find_ways(optimized, wants_all):
         ways["planned by measured costs"] = player_of(device, graph)
         for lanes in (1, 2, 3, 4, 8, 16):
             ways[f"{lanes} lanes"] = player_of(device, graph, max_lanes=lanes)
-        ways["no early start"] = player_of(device, graph, no_early_start=True)
+            if optimized.imported.info.num_reloadable:
+                ways[f"{lanes} lanes, own functions"] = player_of(device, graph, max_lanes=lanes, no_rewriting=True)
+        ways["own functions"] = player_of(device, graph, no_rewriting=True)
     return ways
 
 
@@ -161,7 +164,7 @@ def run(name, num_worlds, given):
         return
     begin = time.perf_counter()
     try:
-        optimized = braid.warp.optimize(step.run)
+        optimized = braid.warp.optimize(step.run, reload=given.reload)
     except braid.Error as error:
         print(f"# {name}, {num_worlds} worlds: refused: {str(error)[:400]}", flush=True)
         return
@@ -169,6 +172,9 @@ def run(name, num_worlds, given):
     num = settle(optimized)
     print(f"# {name}, {num_worlds} worlds: optimized in {made - begin:.2f} s, chosen after {num} calls and "
           f"{time.perf_counter() - made:.2f} s")
+    if given.reload:
+        print(f"# {optimized.imported.info.num_reloadable} functions may be loaded from their PTX, and not: "
+              f"{optimized.report['not_reloadable']}", flush=True)
     lines = optimized.text.splitlines()
     print("\n".join("# " + line[:300] for line in [*lines[:12], *lines[-2:]]), flush=True)
     show(name, num_worlds, step, find_ways(optimized, given.ways))
@@ -182,6 +188,7 @@ def main():
     options.add_argument("--worlds", nargs="+", type=int, default=[1])
     options.add_argument("--deterministic", action="store_true")
     options.add_argument("--ways", action="store_true", help="also other numbers of lanes")
+    options.add_argument("--reload", action="store_true", help="kernels may be loaded from their PTX")
     options.add_argument("--orders", type=int, default=0, metavar="N")
     given = options.parse_args()
     print("| model | worlds | way | us | ratio | apart | Warp from itself |\n|---|---|---|---|---|---|---|")

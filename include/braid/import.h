@@ -74,6 +74,11 @@ typedef struct braid_import_options {
     // is the caller's statement: Braid leaves these kernels out, and reads the word itself.
     const char *const *setters;
     size_t num_setters;
+    // Texts that are also loaded: PTX that the program's modules were made of. Execs with early
+    // starts load a function from its text, if nothing can tell it apart from the program's own
+    // (docs/book/import.md). Numbers may differ in the last bit.
+    const char *const *reloaded;
+    size_t num_reloaded;
 } braid_import_options;
 
 // Reads a CUgraph, which stays as it is. You may destroy it afterwards. Its modules, and the data
@@ -116,6 +121,7 @@ typedef struct braid_import_info {
                                              // conditional node counts as its longer body, once
     uint64_t num_captured, num_kept;         // orders, those in bodies among them
     uint32_t num_conditionals;               // loops and branches
+    uint32_t num_reloadable; // functions that execs with early starts load from their text
 } braid_import_info;
 
 // NULL has nothing.

@@ -37,6 +37,7 @@ class ImportInfo:
     num_captured: int
     num_kept: int
     num_conditionals: int
+    num_reloadable: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,13 +59,14 @@ class Imported(Owned):
     of a CUgraph. `texts` are PTX, `files` paths to PTX. `find_text(entry)` returns further texts that have an entry, as
     strings. `buffers` are arrays that count as buffers of their own, such as the tensors of a framework that hands out
     parts of one block. `is_unwatched`: nobody looks at pinned, managed or peer memory before a frame has ended.
-    `conditionals` has each conditional node, and `setters` the names of kernels that hand words to their handles."""
+    `conditionals` has each conditional node, and `setters` the names of kernels that hand words to their handles.
+    `reloaded` are PTX that the modules were made of: kernels may also be loaded from these, to start early."""
 
     def __init__(self, device: Device, captured: int, *, texts: Sequence[str] = (),
                  files: Sequence[Union[str, os.PathLike[str]]] = (),
                  find_text: Optional[Callable[[str], Sequence[str]]] = None,
                  buffers: Sequence[Any] = (), is_unwatched: bool = False,
-                 conditionals: Sequence[Conditional] = (), setters: Sequence[str] = ()):
+                 conditionals: Sequence[Conditional] = (), setters: Sequence[str] = (), reloaded: Sequence[str] = ()):
         run_deferred()
         if not isinstance(device, Device):
             raise refuse(f"an import is made for a device, and {device!r} is none")
@@ -73,6 +75,8 @@ class Imported(Owned):
         _fill_lists(options, kept, texts, files, buffers)
         _fill_conditionals(options, kept, conditionals, setters)
         options.is_unwatched = is_unwatched
+        loaded = _texts_of(reloaded, kept, "reloaded")
+        options.reloaded, options.num_reloaded = loaded, len(reloaded)
         finder = _Finder(find_text)
         if find_text is not None:
             handle = ffi.new_handle(finder)

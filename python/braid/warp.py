@@ -86,10 +86,13 @@ class Optimized:
                f"tried: {info.reason or 'nothing yet'}\n"
 
 
-def optimize(function: Callable[[], Any], device: Any = None, *, is_unwatched: bool = False) -> Optimized:
+def optimize(function: Callable[[], Any], device: Any = None, *, is_unwatched: bool = False,
+             reload: bool = False) -> Optimized:
     """Captures function() with Warp on a CUDA device, and returns a callable that plays its launches. The function runs
     once, under capture, so its launches do not run yet. Braid reads the PTX of Warp's modules. Where Warp has loaded machine
     code, Warp makes the PTX once more. `is_unwatched`: nobody looks at pinned or managed memory before a call has ended.
+    `reload`: one of the ways to play loads kernels from their PTX, so that they start early. Its numbers may differ in the
+    last bit, since the driver makes the machine code, and the fastest way differs from run to run: so it is no default.
     A function that Warp cannot capture, or Braid cannot import, raises that error."""
     import warp
 
@@ -98,9 +101,10 @@ def optimize(function: Callable[[], Any], device: Any = None, *, is_unwatched: b
         raise refuse(f"a plan needs a CUDA device, and Warp's device is '{on}'")
     with _record_conditionals() as conditionals, warp.ScopedCapture(device=on) as capture:
         function()
-    texts = [_FILLS, *_texts_of(capture.graph.module_execs)]
-    imported = Imported(_adopt(on), int(capture.graph.graph.value), texts=texts, is_unwatched=is_unwatched,
-                        conditionals=conditionals, setters=_SETTERS)
+    texts = _texts_of(capture.graph.module_execs)
+    imported = Imported(_adopt(on), int(capture.graph.graph.value), texts=[_FILLS, *([] if reload else texts)],
+                        reloaded=texts if reload else [], is_unwatched=is_unwatched, conditionals=conditionals,
+                        setters=_SETTERS)
     return Optimized(imported, on, capture.graph)
 
 

@@ -21,7 +21,7 @@ struct CUfunc_st {
     bool reads_grid;       // as the code does that Braid puts into PTX
     standin_kernel body;   // NULL: the program has none by that name
     struct code *code;     // its PTX, if it is to run as that; or NULL
-    int most_threads;      // of a block; 0: as many as the device has
+    int most_threads;      // a block can have; 0: as the device
     int max_dynamic_shared, carveout, non_portable_cluster; // guarded by the world's lock
 };
 

@@ -131,6 +131,11 @@ static void a_graph_is_imported(braid::device &device, void *captured)
 {
     auto imported = braid::imported::create(device, captured, { /* no text */ });
     auto exec = braid::exec::create(device, imported);
+    const char *const texts[] = { ".version 8.0\n.target sm_90\n.address_size 64\n" };
+    braid_import_options options = {};
+    options.reloaded = texts;
+    options.num_reloaded = 1;
+    expect(braid::imported::create(device, captured, options).info().num_reloadable == 0);
     expect(imported.info().num_unproven > 0);
     imported.update(captured, exec.get());
     imported.write(stdout, BRAID_IMPORT_JSON);

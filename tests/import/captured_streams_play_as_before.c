@@ -54,7 +54,7 @@ struct trial {
 };
 
 static uint64_t seed_now, num_compared, num_unproven, num_removed, num_allocations, num_races,
-    num_updated, num_update_refused;
+    num_updated, num_update_refused, num_reloadable, num_early;
 
 static void must(CUresult result)
 {
@@ -299,7 +299,10 @@ static braid_exec *make_exec(struct random *random, braid_import *import)
         .max_lanes = 1 + random_below(random, 5),
         .frames_in_flight = 1 + random_below(random, 2),
     };
+    braid_exec_info info;
     check_ok(braid_exec_create(world.device, braid_import_get_graph(import), &options, &exec));
+    braid_exec_get_info(exec, &info);
+    num_early += info.num_early_starts;
     return exec;
 }
 
@@ -351,10 +354,13 @@ static void try_one(struct random *random)
     make_trial(random, &trial);
     const struct random steps = *random;
     capture(random, &trial);
-    check_ok(braid_import_create(
-        world.device, trial.graph,
-        &(braid_import_options){ .texts = trial.given, .num_texts = trial.num_given }, &import));
+    braid_import_options options = { .texts = trial.given, .num_texts = trial.num_given };
+    if (random_chance(random, 50))
+        options =
+            (braid_import_options){ .reloaded = trial.given, .num_reloaded = trial.num_given };
+    check_ok(braid_import_create(world.device, trial.graph, &options, &import));
     braid_import_get_info(import, &info);
+    num_reloadable += info.num_reloadable;
     num_unproven += info.num_unproven;
     num_removed += info.num_captured - info.num_kept;
     num_races += info.num_races;
@@ -419,13 +425,15 @@ static void imports_write_what_captures_do(void **state)
     }
     close_world();
     print_message("summary: %llu of %llu captures compared; %llu nodes not proven, %llu orders "
-                  "removed, %llu allocations, %llu possible races; %llu later captures taken, %llu "
-                  "refused\n",
+                  "removed, %llu allocations, %llu possible races, %llu functions loaded from "
+                  "their text, %llu early starts; %llu later captures taken, %llu refused\n",
                   (unsigned long long)num_compared, (unsigned long long)num,
                   (unsigned long long)num_unproven, (unsigned long long)num_removed,
                   (unsigned long long)num_allocations, (unsigned long long)num_races,
+                  (unsigned long long)num_reloadable, (unsigned long long)num_early,
                   (unsigned long long)num_updated, (unsigned long long)num_update_refused);
     assert_true(num_removed > num);
+    assert_true(num_early > num / 10);
     assert_true(num_updated > num / 8 && num_update_refused > 0);
 }
 

@@ -7,6 +7,7 @@
     ".reg .u64 %d<3>; .reg .u32 %r<3>;\n"                                                          \
     "ld.param.u64 %d0, [from]; ld.param.u64 %d1, [to];\n"                                          \
     "ld.global.u32 %r0, [%d0]; add.u32 %r0, %r0, 1; st.global.u32 [%d1], %r0;\nret;\n}\n"
+const char copy_text[] = HEAD COPY;
 const char text[] =
     HEAD ".global .u32 number;\n" COPY
          // Sums the words from one address to another.

@@ -18,6 +18,7 @@ enum { BYTES = 4096, MOST_ARGS = 4 };
 // Kernels copy(from, to), sum(from, end, to), spread(to) of a word for each block, count() of a
 // variable, and follow(at, to), which loads an address.
 extern const char text[];
+extern const char copy_text[]; // has copy alone, and no variable
 
 struct captures {
     braid_device *device;

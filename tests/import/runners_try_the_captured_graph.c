@@ -2,6 +2,7 @@
 // A runner plays an import in its program's place: each launch does the captured work once, by a
 // plan or by the program's own graph.
 #include "import/captures.h"
+#include "standin_control.h"
 
 static CUgraphExec program;
 static unsigned num_before;
@@ -40,19 +41,25 @@ static uint32_t word_of(int memory)
     return word;
 }
 
-static void each_launch_does_the_work_once(void **state)
+static int num_waiting; // texts that were loaded to start early
+
+static void watch_module(const char *loaded)
 {
-    (void)state;
+    num_waiting += strstr(loaded, "griddepcontrol.wait") != NULL;
+}
+
+static void check_launches(const braid_import_options *options, const char *way)
+{
     braid_runner *runner;
     braid_runner_info info = { .is_chosen = false };
     braid_stream *theirs;
     uint32_t num = 0;
     capture();
     must(cuGraphInstantiateWithFlags(&program, here.graph, 0));
-    check_ok(braid_import_create(here.device, here.graph, &(braid_import_options){ TEXTS(text) },
-                                 &here.import));
+    check_ok(braid_import_create(here.device, here.graph, options, &here.import));
     check_ok(braid_runner_create(here.device, braid_import_get_graph(here.import),
                                  &(braid_runner_options){ .as_before = play_before }, &runner));
+    assert_int_equal(num_waiting, 0); // the first way plays the program's functions
     check_ok(braid_stream_wrap(here.device, here.stream, &theirs));
     for (; !info.is_chosen; num++) {
         assert_true(num < 2000);
@@ -67,13 +74,36 @@ static void each_launch_does_the_work_once(void **state)
     assert_true(num_before > 0);
     assert_int_equal(word_of(0), 2 * num);
     assert_int_equal(word_of(2), num);
-    if (!strstr(info.reason, "measured costs: ") || !strstr(info.reason, "as before: "))
+    if (!strstr(info.reason, "measured costs: ") || !strstr(info.reason, "as before: ") ||
+        !strstr(info.reason, way))
         fail_msg("the runner tells: %s", info.reason);
     braid_runner_destroy(runner);
     braid_stream_destroy(theirs);
     braid_import_destroy(here.import);
     must(cuGraphExecDestroy(program));
     must(cuGraphDestroy(here.graph));
+}
+
+static void each_launch_does_the_work_once(void **state)
+{
+    (void)state;
+    check_launches(&(braid_import_options){ TEXTS(text) }, "guessed costs: ");
+}
+
+// Only that way loads the text.
+static void functions_from_their_text_are_a_way(void **state)
+{
+    (void)state;
+    const CUmodule module = here.module;
+    const char *const texts[] = { copy_text };
+    must(cuModuleLoadData(&here.module, copy_text));
+    standin_watch_modules(watch_module);
+    check_launches(&(braid_import_options){ .reloaded = texts, .num_reloaded = 1 },
+                   "functions from their text: ");
+    standin_watch_modules(NULL);
+    assert_int_equal(num_waiting, 1);
+    must(cuModuleUnload(here.module));
+    here.module = module;
 }
 
 static void a_captured_stream_takes_no_launch(void **state)
@@ -130,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_launch_does_the_work_once),
+        cmocka_unit_test(functions_from_their_text_are_a_way),
         cmocka_unit_test(a_captured_stream_takes_no_launch),
         cmocka_unit_test(a_failure_of_the_programs_graph_is_told),
     };

@@ -149,6 +149,18 @@ class Outline(HTMLParser):
             self.cells[-1] += data
 
 
+def test_functions_are_loaded_from_their_text(program):
+    found = braid.Imported(program.device, program.capture([(0, 1), (1, 2)]), reloaded=[TEXT])
+    assert found.info.num_reloadable == 1
+    assert braid.Exec(program.device, found.graph, islands="never").info.num_early_starts == 1
+    assert braid.Exec(program.device, found.graph, no_rewriting=True).info.num_early_starts == 0
+    variable = TEXT.replace("ret;", "st.global.u32 [number], %r0;\nret;").replace(
+        ".visible", ".global .u32 number;\n.visible")
+    kept = braid.Imported(program.device, program.capture([(0, 1), (1, 2)]), reloaded=[variable])
+    assert kept.report["not_reloadable"] == [{"name": "step", "reason": "its text uses variables of its module"}]
+    assert kept.report["reloadable"] == 0 and "not loaded from their text" in kept.page
+
+
 def test_a_page_tells_the_same(program):
     without = braid.Imported(program.device, program.capture([(0, 1), (2, 3), (1, 0)]))
     assert without.report["unproven_functions"] == [

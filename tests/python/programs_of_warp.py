@@ -90,6 +90,17 @@ def test_a_program_of_warp_plays_by_the_fastest_way(warp):
     assert f"plays by: {step.info.way}\ntried: guessed costs: " in step.text
 
 
+def test_kernels_are_loaded_from_their_ptx_on_demand(warp):
+    step = braid.warp.optimize(lambda: [warp.program.step(0, 1), warp.program.step(1, 0)], reload=True)
+    assert step.imported.info.num_reloadable == 1 and step.report["not_reloadable"] == []
+    while not step.info.is_chosen:
+        step()
+        step.wait()
+    assert "functions from their text: " in step.info.reason
+    plain = braid.warp.optimize(lambda: warp.program.step(0, 1))
+    assert plain.imported.info.num_reloadable == 0 and "loaded" not in plain.text
+
+
 def test_machine_code_gets_its_ptx_once(warp):
     program = warp.program
     for _ in range(2):

@@ -36,7 +36,7 @@ ADDONS = {
     "accesses": {"base", "graph", "ptx"},
     "audit": {"base", "ptx", "graph", "plan", "backends", "device", "device/backend", "exec", "tasks"},
     "capture": {"base", "graph", "plan", "exec", "tasks"},
-    "import": {"base", "graph", "device", "device/backend", "backends", "exec", "tasks"},
+    "import": {"base", "ptx", "graph", "device", "device/backend", "backends", "exec", "tasks"},
     "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},
     "report": {"base", "graph", "plan"},
     "tune": {"base", "graph", "plan", "device", "exec", "tasks"},

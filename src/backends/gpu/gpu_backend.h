@@ -277,9 +277,9 @@ const char *braid_gpu_entry_of(const struct gpu_kernel *kernel);
 // only forgets them. All references are gone.
 void braid_gpu_modules_finish(struct gpu_backend *gpu, bool current);
 
-// Gives a function what the program has set of its own: the limit of dynamic shared memory, the
-// preferred part of it, and whether clusters may be large. *out_can_replace: it may then play in
-// place of that one, since its blocks may have as many threads, and nothing is unknown.
+// Copies attributes that the program may have set of its own function: the limit of dynamic shared
+// memory, the preferred part of it, large clusters. *out_can_replace: the other one may
+// play in its place, since its blocks may have as many threads, and nothing is unknown.
 braid_status braid_gpu_copy_attributes(const struct gpu_backend *gpu, gpu_function own,
                                        gpu_function loaded, bool *out_can_replace);
 

@@ -52,7 +52,7 @@ gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
 
 // ---- attributes that programs set ----
 
-// What an older driver does not know, nobody has set.
+// An attribute that the driver does not know is set by nobody.
 static bool is_unknown(gpu_result result)
 {
     return result == GPU_INVALID_VALUE || result == GPU_NOT_SUPPORTED;
