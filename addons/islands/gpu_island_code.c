@@ -156,8 +156,8 @@ static bool make_block(struct maker *maker, uint32_t index)
     FILE *file = braid_open_text(&block->block, &bytes);
     if (!file)
         return false;
-    bool written =
-        braid_ptx_write_callable(&maker->symbols, maker->kernels[index].entry, &maker->site, file);
+    bool written = braid_ptx_write_callable(&maker->symbols, maker->kernels[index].entry,
+                                            maker->kernels[index].needs, &maker->site, file);
     block->note = write_note(&maker->kernels[index]);
     return close_text(file, &block->block, written) && block->note;
 }

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/host_memory.h"
+#include "islands/gpu_ptx_meet.h"
 #include "islands/gpu_ptx_symbols.h"
-#include "ptx/ptx_leave.h"
 
-enum { PTX_NUM_BARRIERS = 16, PTX_NUM_SPECIALS = 12 }; // x, y and z of tid, ctaid, nctaid and ntid
+enum { PTX_NUM_SPECIALS = 12 }; // x, y and z of tid, ctaid, nctaid and ntid
 
 // A parameter, or a variable in shared memory: where it is, and which registers have its address.
 struct ptx_memory {
@@ -22,10 +22,8 @@ struct ptx_memory {
 
 struct ptx_block {
     const struct ptx_symbols *symbols;
-    const struct ptx_site *site;
-    struct ptx_callable *made;
+    struct ptx_meeting out;
     struct ptx_reason *reason;
-    FILE *file;
     struct array memory; // struct ptx_memory
     const struct ptx_function *function;
     bool is_entry; // it is the kernel, not a function that it calls
@@ -33,20 +31,11 @@ struct ptx_block {
     bool asks_threads; // it reads how many its block has
     bool copies;       // has copies that end later
     bool loads_word;   // the statement at hand loads 32 or 64 bits of a parameter
+    bool has_trapped;  // nothing comes to the statement at hand, which is behind a trap
     bool failed;
 };
 
 // ---- the block: special registers, memory and parameters ----
-
-static bool has_part(struct ptx_word instruction, const char *part)
-{
-    size_t length = strlen(part);
-    for (size_t i = 0; i + length <= instruction.length; i++) {
-        if (memcmp(instruction.at + i, part, length) == 0)
-            return true;
-    }
-    return false;
-}
 
 enum { MOST_ALIGN = 16, TID = 0, CTAID = 3, NTID = 9 };
 
@@ -105,7 +94,7 @@ static void check_end(struct ptx_block *block, const struct ptx_memory *memory)
 static void add_parameter(struct ptx_block *block, const struct ptx_variable *variable,
                           uint32_t *at)
 {
-    struct ptx_callable *made = block->made;
+    struct ptx_callable *made = block->out.made;
     add_memory(block, variable, true);
     if (block->failed)
         return;
@@ -171,8 +160,8 @@ static bool begin_block(struct ptx_block *block, const struct ptx_function *func
 // Once all statements are written: how much shared memory they use.
 static void end_block(struct ptx_block *block)
 {
-    uint32_t align = block->made->is_open ? PTX_MOST_SHARED_ALIGN : MOST_ALIGN;
-    block->made->shared_bytes = (block->made->shared_bytes + align - 1) / align * align;
+    uint32_t align = block->out.made->is_open ? PTX_MOST_SHARED_ALIGN : MOST_ALIGN;
+    block->out.made->shared_bytes = (block->out.made->shared_bytes + align - 1) / align * align;
 }
 
 static void finish_block(struct ptx_block *block)
@@ -193,7 +182,7 @@ static struct ptx_memory *find_memory(const struct ptx_block *block, struct ptx_
 // In the order of their use, so that a kernel has no room for memory that only others use.
 static void place_shared(struct ptx_block *block, struct ptx_memory *memory)
 {
-    struct ptx_callable *made = block->made;
+    struct ptx_callable *made = block->out.made;
     made->is_open |= memory->is_open;
     if (memory->is_placed || memory->is_open)
         return;
@@ -213,12 +202,12 @@ static bool put_memory(struct ptx_block *block, struct ptx_word word, bool is_wi
         return true;
     }
     if (memory->is_parameter)
-        block->made->is_plain &= block->loads_word;
+        block->out.made->is_plain &= block->loads_word;
     else
         place_shared(block, memory);
     memory->is_wide |= is_wide;
     memory->is_used = true;
-    fprintf(block->file, "%%braid_m%s%zu", is_wide ? "d" : "",
+    fprintf(block->out.file, "%%braid_m%s%zu", is_wide ? "d" : "",
             (size_t)(memory - (struct ptx_memory *)block->memory.items));
     return true;
 }
@@ -257,7 +246,7 @@ static bool put_special(struct ptx_block *block, struct ptx_word word)
         if (!block->is_entry)
             refuse(block, "a function of it reads '%.*s'", word);
         block->reads[i] = true;
-        fprintf(block->file, "%%braid_%s", specials[i].name);
+        fprintf(block->out.file, "%%braid_%s", specials[i].name);
         return true;
     }
     if (is_of_launch(word))
@@ -276,7 +265,7 @@ static void put_load(const char *name, int word, FILE *to)
 static void put_thread(const struct ptx_block *block, FILE *to)
 {
     fputs("\t.reg .b32 %braid_tid_x, %braid_tid_y, %braid_tid_z;\n", to);
-    if (block->site->flat)
+    if (block->out.site->flat)
         fputs("\tmov.u32 %braid_tid_x, %braid_index;\n\tmov.u32 %braid_tid_y, 0;\n"
               "\tmov.u32 %braid_tid_z, 0;\n",
               to);
@@ -292,14 +281,14 @@ static void put_specials(const struct ptx_block *block, FILE *to)
 {
     const bool *reads = block->reads;
     bool reads_thread = reads[TID] || reads[TID + 1] || reads[TID + 2];
-    bool divides = reads_thread && !block->site->flat;
+    bool divides = reads_thread && !block->out.site->flat;
     for (int i = CTAID; i < PTX_NUM_SPECIALS; i++) {
-        if (reads[i] || (i >= NTID && (block->asks_threads || divides)))
+        if (reads[i] || (i >= NTID && (block->out.asks_threads || divides)))
             put_load(specials[i].name, i - CTAID, to);
     }
     if (reads_thread)
         put_thread(block, to);
-    if (block->asks_threads)
+    if (block->out.asks_threads)
         fputs("\t.reg .b32 %braid_threads;\n"
               "\tmul.lo.u32 %braid_threads, %braid_ntid_x, %braid_ntid_y;\n"
               "\tmul.lo.u32 %braid_threads, %braid_threads, %braid_ntid_z;\n",
@@ -310,7 +299,7 @@ static void put_addresses(const struct ptx_block *block, FILE *to)
 {
     const struct ptx_memory *items = block->memory.items;
     for (size_t i = 0; i < block->memory.num; i++) {
-        uint32_t offset = items[i].is_open ? block->made->shared_bytes : items[i].offset;
+        uint32_t offset = items[i].is_open ? block->out.made->shared_bytes : items[i].offset;
         if (items[i].is_used)
             fprintf(to, "\t.reg .b32 %%braid_m%zu;\n\tadd.u32 %%braid_m%zu, %%braid_%s, %u;\n", i,
                     i, items[i].is_parameter ? "args" : "shared", offset);
@@ -320,60 +309,18 @@ static void put_addresses(const struct ptx_block *block, FILE *to)
     }
 }
 
-// Each number of all kernels' barriers is one for each lane.
-static void put_barriers(const struct ptx_block *block, FILE *to)
-{
-    const struct ptx_site *site = block->site;
-    uint32_t at = 0;
-    for (unsigned i = 0; i < PTX_NUM_BARRIERS; i++) {
-        if (block->made->numbers >> i & 1)
-            fprintf(to, "\t.reg .b32 %%braid_b%u;\n\tadd.u32 %%braid_b%u, %%braid_barrier, %u;\n",
-                    i, i, at);
-        at += site->numbers >> i & 1 ? site->num_groups : 0;
-    }
-}
-
 // Threads of a warp may come here one by one, and instructions of the whole warp would not wait.
 // Writes the text in front of the kernel's statements, once these are written.
 static void put_start(const struct ptx_block *block, FILE *to)
 {
-    if (block->made->warps)
+    if (block->out.made->warps)
         fputs("\tbar.warp.sync 0xffffffff;\n", to);
     put_specials(block, to);
     put_addresses(block, to);
-    put_barriers(block, to);
+    braid_ptx_put_meeting_places(&block->out, to);
 }
 
 // ---- operands ----
-
-enum { MOST_OPERANDS = 6 };
-
-// The words between commas, without spaces around; returns how many. 0: there are none, or one is
-// empty, or they are too many.
-static size_t split_operands(const struct ptx_statement *statement,
-                             struct ptx_word operands[MOST_OPERANDS])
-{
-    const char *at = statement->word.at + statement->word.length;
-    size_t num = 0;
-    int depth = 0;
-    operands[0] = (struct ptx_word){ 0 };
-    for (struct ptx_word word = braid_ptx_next_word(&at); word.at < statement->end;
-         word = braid_ptx_next_word(&at)) {
-        depth += braid_ptx_word_is(word, "{") - braid_ptx_word_is(word, "}");
-        if (depth == 0 && braid_ptx_word_is(word, ";"))
-            break;
-        if (depth == 0 && braid_ptx_word_is(word, ",")) {
-            if (!operands[num].length || ++num == MOST_OPERANDS)
-                return 0;
-            operands[num] = (struct ptx_word){ 0 };
-            continue;
-        }
-        if (!operands[num].at)
-            operands[num].at = word.at;
-        operands[num].length = (size_t)(word.at + word.length - operands[num].at);
-    }
-    return operands[num].length ? num + 1 : 0;
-}
 
 // [name + number]; its word is the name of a parameter.
 static struct ptx_memory *find_address(const struct ptx_block *block, struct ptx_word operand,
@@ -417,11 +364,12 @@ static uint32_t bits_of_register(const struct ptx_block *block, struct ptx_word 
 
 // A load of one register of 32 or 64 bits from a parameter.
 static bool loads_word(const struct ptx_block *block, const struct ptx_statement *statement,
-                       struct ptx_word operands[MOST_OPERANDS], uint32_t *out_offset,
+                       struct ptx_word operands[PTX_MOST_OPERANDS], uint32_t *out_offset,
                        uint32_t *out_bits)
 {
     const struct ptx_word word = statement->word;
-    if (!braid_ptx_word_begins(word, "ld.param") || split_operands(statement, operands) != 2 ||
+    if (!braid_ptx_word_begins(word, "ld.param") ||
+        braid_ptx_split_operands(statement, operands) != 2 ||
         !find_address(block, operands[1], out_offset) || *out_offset % 4)
         return false;
     const char *type = word.at + word.length - 2;
@@ -430,99 +378,21 @@ static bool loads_word(const struct ptx_block *block, const struct ptx_statement
            bits_of_register(block, operands[0]) == *out_bits;
 }
 
-static void put_guard(const struct ptx_block *block, const struct ptx_statement *statement)
-{
-    fwrite(statement->begin, 1, (size_t)(statement->word.at - statement->begin), block->file);
-}
-
 // Where arguments are in registers, writes the replacement of a load of one.
 static bool put_small(struct ptx_block *block, const struct ptx_statement *statement)
 {
-    struct ptx_word operands[MOST_OPERANDS];
+    struct ptx_word operands[PTX_MOST_OPERANDS];
     uint32_t offset = 0, bits = 0;
     block->loads_word = loads_word(block, statement, operands, &offset, &bits);
-    if (!block->loads_word || !block->site->small)
+    if (!block->loads_word || !block->out.site->small)
         return false;
-    put_guard(block, statement);
-    fprintf(block->file, "mov.b%u %.*s, ", bits, (int)operands[0].length, operands[0].at);
+    braid_ptx_put_guard(&block->out, statement);
+    fprintf(block->out.file, "mov.b%u %.*s, ", bits, (int)operands[0].length, operands[0].at);
     if (bits == 32)
-        fprintf(block->file, "%%braid_w%u;", offset / 4);
+        fprintf(block->out.file, "%%braid_w%u;", offset / 4);
     else
-        fprintf(block->file, "{%%braid_w%u, %%braid_w%u};", offset / 4, offset / 4 + 1);
+        fprintf(block->out.file, "{%%braid_w%u, %%braid_w%u};", offset / 4, offset / 4 + 1);
     return true;
-}
-
-// ---- barriers ----
-
-static bool read_number(struct ptx_word operand, unsigned *out_number)
-{
-    for (size_t i = 0; i < operand.length; i++) {
-        if (!isdigit((unsigned char)operand.at[i]))
-            return false;
-    }
-    *out_number = braid_ptx_read_number(operand, 0, 10);
-    return operand.length && *out_number < PTX_NUM_BARRIERS;
-}
-
-// The same without .aligned, which the walker cannot promise, and .cta.
-static void put_barrier_opcode(const struct ptx_block *block, struct ptx_word word)
-{
-    size_t at = 0;
-    while (at < word.length && word.at[at] != '.')
-        at++;
-    fputs("barrier", block->file);
-    while (at < word.length) {
-        size_t end = at + 1;
-        while (end < word.length && word.at[end] != '.')
-            end++;
-        const struct ptx_word part = { word.at + at, end - at };
-        if (!braid_ptx_word_is(part, ".aligned") && !braid_ptx_word_is(part, ".cta"))
-            fwrite(part.at, 1, part.length, block->file);
-        at = end;
-    }
-}
-
-static void put_count(struct ptx_block *block, struct ptx_word count)
-{
-    if (count.length)
-        fwrite(count.at, 1, count.length, block->file);
-    else if (block->site->whole)
-        fprintf(block->file, "%u", block->site->group_threads);
-    else
-        fputs("%braid_threads", block->file);
-    block->asks_threads |= !count.length && !block->site->whole;
-}
-
-static void put_barrier(struct ptx_block *block, const struct ptx_statement *statement)
-{
-    struct ptx_word operands[MOST_OPERANDS], count = { 0 };
-    const struct ptx_word word = statement->word;
-    bool is_red = has_part(word, ".red"), is_sync = has_part(word, ".sync");
-    size_t num = split_operands(statement, operands), first = is_red;
-    unsigned number = 0;
-    if (num <= first || !read_number(operands[first], &number)) {
-        refuse(block, "the number of its barrier is not written in '%.*s'",
-               (struct ptx_word){ statement->begin, (size_t)(statement->end - statement->begin) });
-        return;
-    }
-    if (num > first + 1 + is_red)
-        count = operands[first + 1];
-    block->made->is_partial |= count.length > 0;
-    block->made->numbers |= UINT32_C(1) << number;
-    block->made->counts |= !is_sync;
-    put_guard(block, statement);
-    if (is_sync && block->site->group_threads == 32) {
-        fputs("bar.warp.sync 0xffffffff;", block->file);
-        return;
-    }
-    put_barrier_opcode(block, word);
-    if (is_red)
-        fprintf(block->file, " %.*s,", (int)operands[0].length, operands[0].at);
-    fprintf(block->file, " %%braid_b%u, ", number);
-    put_count(block, count);
-    if (is_red)
-        fprintf(block->file, ", %.*s", (int)operands[num - 1].length, operands[num - 1].at);
-    fputc(';', block->file);
 }
 
 // ---- the needs of an instruction ----
@@ -551,16 +421,18 @@ static bool can_be_inside(const struct ptx_block *block, const struct ptx_statem
         if (braid_ptx_word_begins(word, *name))
             return false;
     }
-    if (!block->is_entry && ((facts & PTX_BARRIER) || braid_ptx_word_is(word, "exit")))
+    if (!block->is_entry &&
+        ((facts & PTX_BARRIER) || (braid_ptx_word_is(word, "exit") && !block->has_trapped)))
         return false;
     if (is_plain_copy(word) || braid_ptx_word_begins(word, "fence."))
         return true;
-    return !(facts & forbidden) && !has_part(word, ".async") && !has_part(word, "mbarrier");
+    return !(facts & forbidden) && !braid_ptx_has_part(word, ".async") &&
+           !braid_ptx_has_part(word, "mbarrier");
 }
 
 static void note_facts(struct ptx_block *block, const struct ptx_statement *statement)
 {
-    struct ptx_callable *made = block->made;
+    struct ptx_callable *made = block->out.made;
     if (statement->kind != PTX_INSTRUCTION)
         return;
     made->barriers |= (statement->facts & PTX_BARRIER) != 0;
@@ -579,7 +451,7 @@ static void note_facts(struct ptx_block *block, const struct ptx_statement *stat
 
 static void put_word(struct ptx_block *block, struct ptx_word word)
 {
-    fwrite(word.at, 1, word.length, block->file);
+    fwrite(word.at, 1, word.length, block->out.file);
 }
 
 // Drops the parts that load past the caches, and loads parameters from their new space.
@@ -589,11 +461,11 @@ static void put_opcode(struct ptx_block *block, const struct ptx_statement *stat
     const bool is_uniform = braid_ptx_word_begins(word, "ldu.");
     size_t at = is_uniform ? 3 : 0;
     if (block->is_entry && (statement->facts & PTX_EXIT)) {
-        fputs("bra braid_end", block->file);
+        fputs("bra braid_end", block->out.file);
         return;
     }
     if (is_uniform)
-        fputs("ld", block->file);
+        fputs("ld", block->out.file);
     bool is_read = block->is_entry && reads_parameter(block, statement);
     while (at < word.length) {
         size_t part = at + 1;
@@ -602,7 +474,7 @@ static void put_opcode(struct ptx_block *block, const struct ptx_statement *stat
         struct ptx_word piece = { word.at + at, part - at };
         if (is_read &&
             (braid_ptx_word_is(piece, ".param") || braid_ptx_word_is(piece, ".param::entry")))
-            fputs(".shared", block->file);
+            fputs(".shared", block->out.file);
         else if (!braid_ptx_word_is(piece, ".nc"))
             put_word(block, piece);
         at = part;
@@ -626,22 +498,28 @@ static void put_operand(struct ptx_block *block, const struct ptx_statement *sta
     if (symbol)
         symbol->is_needed = true;
     if (symbol && !braid_ptx_is_of_driver(block->symbols, symbol))
-        fputs(block->site->prefix, block->file);
+        fputs(block->out.site->prefix, block->out.file);
     put_word(block, word);
 }
 
-static void put_words(struct ptx_block *block, const struct ptx_statement *statement)
+// Without the mask, which stands there already.
+static void put_words(struct ptx_block *block, const struct ptx_statement *statement,
+                      struct ptx_word mask)
 {
     const char *from = statement->begin, *at = from;
     int brackets = 0;
     for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < statement->end;
          word = braid_ptx_next_word(&at)) {
-        fwrite(from, 1, (size_t)(word.at - from), block->file);
+        fwrite(from, 1, (size_t)(word.at - from), block->out.file);
         brackets += braid_ptx_word_is(word, "[") - braid_ptx_word_is(word, "]");
-        if (word.at == statement->word.at)
+        if (word.at == statement->word.at) {
             put_opcode(block, statement);
-        else
+        } else if (mask.length && word.at == mask.at) {
+            fputs("%braid_live", block->out.file);
+            at = word.at + mask.length;
+        } else {
             put_operand(block, statement, word, brackets > 0);
+        }
         from = at;
     }
 }
@@ -655,15 +533,21 @@ static void put_statement(struct ptx_block *block, const struct ptx_statement *s
          braid_ptx_word_is(statement->word, ".loc") || braid_ptx_word_is(statement->word, ".file"));
     if (block->failed || is_left_out)
         return;
-    fputc('\t', block->file);
+    fputc('\t', block->out.file);
     if (statement->kind != PTX_INSTRUCTION) {
-        fwrite(statement->begin, 1, (size_t)(statement->end - statement->begin), block->file);
+        fwrite(statement->begin, 1, (size_t)(statement->end - statement->begin), block->out.file);
     } else if (statement->facts & PTX_BARRIER) {
-        put_barrier(block, statement);
+        if (!braid_ptx_put_barrier(&block->out, statement))
+            refuse(
+                block, "the number of its barrier is not written in '%.*s'",
+                (struct ptx_word){ statement->begin, (size_t)(statement->end - statement->begin) });
     } else if (!block->is_entry || !put_small(block, statement)) {
-        put_words(block, statement);
+        put_words(block, statement, braid_ptx_put_live_mask(&block->out, statement));
     }
-    fputc('\n', block->file);
+    if (statement->kind != PTX_DIRECTIVE)
+        block->has_trapped =
+            statement->begin == statement->word.at && braid_ptx_word_is(statement->word, "trap");
+    fputc('\n', block->out.file);
 }
 
 static const struct ptx_function *find_entry(const struct ptx *ptx, const char *name)
@@ -687,10 +571,10 @@ static void put_body(struct ptx_block *block, const struct ptx_function *functio
 static void put_head(struct ptx_block *block, const struct ptx_function *function)
 {
     const char *end = function->body ? function->body : function->end;
-    fwrite(function->begin, 1, (size_t)(function->name.at - function->begin), block->file);
-    fputs(block->site->prefix, block->file);
-    fwrite(function->name.at, 1, (size_t)(end - function->name.at), block->file);
-    fputc('\n', block->file);
+    fwrite(function->begin, 1, (size_t)(function->name.at - function->begin), block->out.file);
+    fputs(block->out.site->prefix, block->out.file);
+    fwrite(function->name.at, 1, (size_t)(end - function->name.at), block->out.file);
+    fputc('\n', block->out.file);
 }
 
 static void put_function(struct ptx_block *block, const struct ptx_function *function)
@@ -698,7 +582,7 @@ static void put_function(struct ptx_block *block, const struct ptx_function *fun
     put_head(block, function);
     if (function->body) {
         put_body(block, function);
-        fputs("}\n", block->file);
+        fputs("}\n", block->out.file);
     }
 }
 
@@ -707,13 +591,13 @@ static void put_variable(struct ptx_block *block, const struct ptx_declaration *
     const char *from = declaration->begin, *at = from;
     for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < declaration->end;
          word = braid_ptx_next_word(&at)) {
-        fwrite(from, 1, (size_t)(word.at - from), block->file);
+        fwrite(from, 1, (size_t)(word.at - from), block->out.file);
         if (braid_ptx_find_symbol(block->symbols, word))
-            fputs(block->site->prefix, block->file);
+            fputs(block->out.site->prefix, block->out.file);
         put_word(block, word);
         from = at;
     }
-    fputc('\n', block->file);
+    fputc('\n', block->out.file);
 }
 
 static void put_needed(struct ptx_block *block)
@@ -723,9 +607,9 @@ static void put_needed(struct ptx_block *block)
         if (!symbol->is_needed)
             continue;
         if (braid_ptx_is_of_driver(block->symbols, symbol))
-            fprintf(block->file, ".extern %.*s\n", // keeps its name; several modules may declare it
-                    (int)(symbol->function->end - symbol->function->begin),
-                    symbol->function->begin);
+            fprintf(
+                block->out.file, ".extern %.*s\n", // keeps its name; several modules may declare it
+                (int)(symbol->function->end - symbol->function->begin), symbol->function->begin);
         else if (symbol->function)
             put_function(block, symbol->function);
         else if (!braid_ptx_word_is(symbol->declaration->space, ".shared"))
@@ -734,16 +618,6 @@ static void put_needed(struct ptx_block *block)
 }
 
 // ---- reading and writing ----
-
-// Refuses a kernel whose threads may end while others meet at a barrier.
-static void check_leaving(struct ptx_block *block, const struct ptx_function *function)
-{
-    const struct ptx_statement *statements = ptx_statements(block->symbols->ptx, function);
-    enum ptx_leaving leaving = braid_ptx_find_leaving(statements, function->num, PTX_BARRIER);
-    block->failed |= leaving != PTX_STAYS;
-    if (leaving == PTX_LEAVES)
-        braid_ptx_refuse(block->reason, "threads of it end while others meet at a barrier");
-}
 
 static void read_parts(struct ptx_block *block, const char *entry)
 {
@@ -764,7 +638,8 @@ static void read_parts(struct ptx_block *block, const char *entry)
         }
     }
     if (!block->failed)
-        check_leaving(block, function);
+        block->failed = !braid_ptx_note_leaving(ptx_statements(ptx, function), function->num,
+                                                function->facts, block->out.made, block->reason);
     block->failed = block->failed || !braid_ptx_close_symbols(block->symbols, block->reason);
     block->is_entry = false;
     if (!block->failed)
@@ -776,17 +651,18 @@ bool braid_ptx_read_callable(const struct ptx_symbols *symbols, const char *entr
 {
     static const struct ptx_site nowhere = { .prefix = "" };
     struct ptx_callable made = { .is_plain = true };
-    struct ptx_block block = {
-        .symbols = symbols, .site = &nowhere, .made = &made, .reason = out_reason, .is_entry = true
-    };
+    struct ptx_block block = { .symbols = symbols,
+                               .out = { .site = &nowhere, .made = &made },
+                               .reason = out_reason,
+                               .is_entry = true };
     char *text = NULL;
     size_t bytes = 0;
     *out_reason = (struct ptx_reason){ 0 };
-    block.file = braid_open_text(&text, &bytes);
-    if (!block.file)
+    block.out.file = braid_open_text(&text, &bytes);
+    if (!block.out.file)
         return false;
     read_parts(&block, entry);
-    if (fclose(block.file) != 0)
+    if (fclose(block.out.file) != 0)
         block.failed = true;
     braid_free(text);
     finish_block(&block);
@@ -795,28 +671,31 @@ bool braid_ptx_read_callable(const struct ptx_symbols *symbols, const char *entr
 }
 
 bool braid_ptx_write_callable(const struct ptx_symbols *symbols, const char *entry,
-                              const struct ptx_site *site, FILE *to)
+                              const struct ptx_callable *needs, const struct ptx_site *site,
+                              FILE *to)
 {
-    struct ptx_callable made = { 0 };
+    struct ptx_callable made = { .leaves = needs->leaves, .counts = needs->counts };
     struct ptx_reason reason = { 0 };
-    struct ptx_block block = {
-        .symbols = symbols, .site = site, .made = &made, .reason = &reason, .is_entry = true
-    };
+    struct ptx_block block = { .symbols = symbols,
+                               .out = { .site = site, .made = &made },
+                               .reason = &reason,
+                               .is_entry = true };
     const struct ptx_function *function = find_entry(symbols->ptx, entry);
     char *text = NULL;
     size_t bytes = 0;
-    block.file = braid_open_text(&text, &bytes);
-    if (!block.file)
+    block.out.file = braid_open_text(&text, &bytes);
+    if (!block.out.file)
         return false;
     if (begin_block(&block, function))
         put_body(&block, function);
-    if (fclose(block.file) != 0)
+    if (fclose(block.out.file) != 0)
         block.failed = true;
     end_block(&block);
     if (!block.failed) {
         put_start(&block, to);
-        fprintf(to, "\t{\n%s\t}\nbraid_end:\n%s", text,
-                block.copies ? "\tcp.async.wait_all;\n" : "");
+        fprintf(to, "\t{\n%s\t}\n", text);
+        braid_ptx_put_end(&block.out, to);
+        fputs(block.copies ? "\tcp.async.wait_all;\n" : "", to);
     }
     braid_free(text);
     finish_block(&block);
@@ -828,8 +707,8 @@ void braid_ptx_write_needed(const struct ptx_symbols *symbols, const char *prefi
     const struct ptx_site site = { .prefix = prefix };
     struct ptx_callable made = { 0 };
     struct ptx_reason reason = { 0 };
-    struct ptx_block block = {
-        .symbols = symbols, .site = &site, .made = &made, .reason = &reason, .file = to
-    };
+    struct ptx_block block = { .symbols = symbols,
+                               .out = { .site = &site, .made = &made, .file = to },
+                               .reason = &reason };
     put_needed(&block);
 }

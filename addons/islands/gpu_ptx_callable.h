@@ -12,43 +12,17 @@
 // - it reads special registers at `here`, and parameters from shared memory;
 // - its barriers are those of the lane, for the threads of the lane;
 // - its static shared memory begins at `shared`, and the dynamic one lies behind it;
-// - ret and exit go to the end of the block;
+// - ret and exit go to the end of the block. Threads that do so early wait there for the others, as
+//   far as these meet;
 // - no load passes the order of the caches (ld.global.nc): another call may have written the data.
 #ifndef BRAID_ISLANDS_GPU_PTX_CALLABLE_H
 #define BRAID_ISLANDS_GPU_PTX_CALLABLE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include "islands/gpu_ptx_callable.h"
+#include "islands/gpu_ptx_meet.h"
 #include "islands/gpu_ptx_symbols.h"
-
-enum { PTX_MOST_PARAMETERS = 128, PTX_MOST_SHARED_ALIGN = 128 };
-
-// The needs and effects of a kernel at the place where it is called.
-struct ptx_callable {
-    bool barriers, warps;
-    bool fences;           // may wait for other blocks of its own
-    bool counts;           // meets at a barrier in another way than bar.sync
-    bool is_partial;       // fewer threads than those of its block may meet at a barrier
-    bool is_plain;         // reads its parameters in words at known places
-    uint32_t numbers;      // its barriers: bits
-    bool is_open;          // has dynamic shared memory
-    uint32_t shared_bytes; // static, behind which the dynamic begins
-    uint32_t num_args, arg_bytes[PTX_MOST_PARAMETERS];
-};
-
-// Where it is called.
-struct ptx_site {
-    uint32_t group_threads; // each lane's; 32: it is a warp
-    uint32_t num_groups;    // lanes of the block
-    bool flat;              // blocks have one dimension
-    bool whole;             // each call takes all threads of its lane
-    uint32_t small;         // bytes of its arguments, in registers; 0: they are in memory
-    uint32_t numbers;       // the barriers of all kernels: bits
-    const char *prefix;     // before the module's names there
-};
 
 // Reads the needs of a kernel of the module. False: it cannot be a block, for the reason.
 bool braid_ptx_read_callable(const struct ptx_symbols *symbols, const char *entry,
@@ -56,9 +30,10 @@ bool braid_ptx_read_callable(const struct ptx_symbols *symbols, const char *entr
 
 // Writes the text between the braces of the block, behind the declaration of the operands:
 // %braid_index, %braid_here, %braid_barrier, %braid_shared, and %braid_args or %braid_w0 to _w3.
-// The kernel was read before. False: memory ran out.
+// The kernel was read before, with these needs. False: memory ran out.
 bool braid_ptx_write_callable(const struct ptx_symbols *symbols, const char *entry,
-                              const struct ptx_site *site, FILE *to);
+                              const struct ptx_callable *needs, const struct ptx_site *site,
+                              FILE *to);
 
 // Writes the module's variables and functions that are needed, with other names.
 void braid_ptx_write_needed(const struct ptx_symbols *symbols, const char *prefix, FILE *to);

@@ -15,15 +15,18 @@ struct thread {
     size_t at;                                // the next instruction
     size_t calls[CODE_MOST_CALLS], num_calls; // that it is in: their instructions
     enum state state;
-    size_t barrier; // that it waits at
-    uint32_t mask;  // the warp's threads that it waits for
-    unsigned index; // in its block
+    size_t barrier;               // that it waits at
+    const struct operand *result; // where that barrier writes; NULL: nowhere
+    uint32_t mask;                // the warp's threads that it waits for
+    unsigned index;               // in its block
     unsigned tid[3];
     struct block *block;
 };
 
 struct barrier {
     unsigned arrived, wanted;
+    const struct instruction *first; // by which a thread arrived
+    unsigned sum;                    // threads whose predicate is true
 };
 
 struct block {

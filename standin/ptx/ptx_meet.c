@@ -5,12 +5,26 @@
 #include "operations.h"
 #include "ptx_machine.h"
 
+static uint64_t result_of(const struct barrier *barrier)
+{
+    if (code_has_part(barrier->first, "popc"))
+        return barrier->sum;
+    return code_has_part(barrier->first, "and") ? barrier->sum == barrier->arrived : barrier->sum;
+}
+
 static void release_barrier(struct block *block, size_t index)
 {
     struct barrier *barrier = &block->barriers[index];
-    for (unsigned i = 0; i < block->num; i++)
-        if (block->threads[i].state == AT_BARRIER && block->threads[i].barrier == index)
-            block->threads[i].state = RUNS;
+    const uint64_t result = result_of(barrier);
+    for (unsigned i = 0; i < block->num; i++) {
+        struct thread *thread = &block->threads[i];
+        if (thread->state != AT_BARRIER || thread->barrier != index)
+            continue;
+        thread->state = RUNS;
+        if (thread->result)
+            machine_write(thread, thread->result,
+                          code_has_part(barrier->first, "popc") ? result : result != 0);
+    }
     *barrier = (struct barrier){ 0 };
 }
 
@@ -24,13 +38,26 @@ static void check_barriers(struct block *block)
     }
 }
 
+// Without their operands, and without .aligned.
+static bool are_alike(const struct instruction *a, const struct instruction *b)
+{
+    static const char *const parts[] = { "red",  "popc", "or",   "and", "ballot", "any", "all",
+                                         "down", "up",   "bfly", "idx", "warp",   NULL };
+    bool alike = a->operation == b->operation;
+    for (const char *const *part = parts; *part && alike; part++)
+        alike = code_has_part(a, *part) == code_has_part(b, *part);
+    return alike;
+}
+
+// barrier.red.OP d, index{, count}, p; barrier.sync index{, count}
 void machine_barrier(struct run *run, struct thread *thread, const struct instruction *instruction)
 {
-    uint64_t index = machine_read(run, thread, &instruction->operands[0]);
-    unsigned wanted = instruction->num_operands > 1
-                          ? (unsigned)machine_read(run, thread, &instruction->operands[1])
-                          : 0;
-    if (index >= NUM_BARRIERS || wanted % WARP || code_has_part(instruction, "red")) {
+    const bool is_red = code_has_part(instruction, "red");
+    const struct operand *operands = instruction->operands + is_red;
+    const size_t num = instruction->num_operands - 2 * (size_t)is_red;
+    uint64_t index = machine_read(run, thread, &operands[0]);
+    unsigned wanted = num > 1 ? (unsigned)machine_read(run, thread, &operands[1]) : 0;
+    if (index >= NUM_BARRIERS || wanted % WARP) {
         machine_fail(run, thread, "a barrier that there is not");
         return;
     }
@@ -39,11 +66,19 @@ void machine_barrier(struct run *run, struct thread *thread, const struct instru
         machine_fail(run, thread, "threads meet at one barrier with different counts");
         return;
     }
+    if (barrier->arrived && (is_red || code_has_part(barrier->first, "red")) &&
+        !are_alike(barrier->first, instruction)) {
+        machine_fail(run, thread, "threads meet at one barrier in different ways");
+        return;
+    }
+    barrier->first = instruction;
     barrier->arrived++;
     barrier->wanted = wanted;
+    barrier->sum += is_red && (machine_read(run, thread, &operands[num]) & 1);
     if (!code_has_part(instruction, "arrive")) {
         thread->state = AT_BARRIER;
         thread->barrier = index;
+        thread->result = is_red ? instruction->operands : NULL;
     }
     check_barriers(thread->block);
 }
@@ -52,6 +87,12 @@ static struct thread *lane_of(const struct thread *thread, unsigned lane)
 {
     unsigned index = thread->index / WARP * WARP + lane;
     return index < thread->block->num ? &thread->block->threads[index] : NULL;
+}
+
+// The second operand of the instruction that a thread is at: threads may meet at several.
+static uint64_t given_by(const struct run *run, const struct thread *thread)
+{
+    return machine_read(run, thread, &run->code->instructions[thread->at].operands[1]);
 }
 
 // shfl.sync.MODE d|p, a, b, c
@@ -74,7 +115,7 @@ static uint64_t shuffle(const struct run *run, const struct thread *thread,
         *out_inside = from <= most;
     }
     const struct thread *other = lane_of(thread, *out_inside ? from : lane);
-    return machine_read(run, other ? other : thread, &instruction->operands[1]);
+    return given_by(run, other && other->state == AT_WARP ? other : thread);
 }
 
 static uint64_t vote(const struct run *run, const struct thread *thread,
@@ -84,7 +125,7 @@ static uint64_t vote(const struct run *run, const struct thread *thread,
     for (unsigned lane = 0; lane < WARP; lane++) {
         const struct thread *other = lane_of(thread, lane);
         bool counts = other && (all >> lane & 1);
-        if (counts && (machine_read(run, other, &instruction->operands[1]) & 1))
+        if (counts && (given_by(run, other) & 1))
             ballot |= UINT32_C(1) << lane;
     }
     if (code_has_part(instruction, "ballot"))
@@ -92,9 +133,9 @@ static uint64_t vote(const struct run *run, const struct thread *thread,
     return code_has_part(instruction, "all") ? ballot == all : ballot != 0;
 }
 
-static uint64_t meet(const struct run *run, const struct thread *thread,
-                     const struct instruction *instruction, bool *out_inside)
+static uint64_t meet(const struct run *run, const struct thread *thread, bool *out_inside)
 {
+    const struct instruction *instruction = &run->code->instructions[thread->at];
     *out_inside = true;
     if (instruction->operation == OP_shfl)
         return shuffle(run, thread, instruction, out_inside);
@@ -104,17 +145,17 @@ static uint64_t meet(const struct run *run, const struct thread *thread,
 // All that the mask names are here: first all read, then all write and go on.
 static void release_warp(const struct run *run, struct thread *thread)
 {
-    const struct instruction *instruction = &run->code->instructions[thread->at];
     uint64_t results[WARP] = { 0 };
     bool inside[WARP];
     uint32_t mask = thread->mask;
     for (unsigned lane = 0; lane < WARP; lane++)
         if (mask >> lane & 1)
-            results[lane] = meet(run, lane_of(thread, lane), instruction, &inside[lane]);
+            results[lane] = meet(run, lane_of(thread, lane), &inside[lane]);
     for (unsigned lane = 0; lane < WARP; lane++) {
         if (!(mask >> lane & 1))
             continue;
         struct thread *other = lane_of(thread, lane);
+        const struct instruction *instruction = &run->code->instructions[other->at];
         const struct operand *to = &instruction->operands[0];
         if (to->kind == OPERAND_VECTOR) {
             other->registers[to->parts[0]] = results[lane];
@@ -129,6 +170,7 @@ static void release_warp(const struct run *run, struct thread *thread)
 
 void machine_warp(struct run *run, struct thread *thread, const struct operand *mask)
 {
+    const struct instruction *instructions = run->code->instructions;
     uint32_t wanted = (uint32_t)machine_read(run, thread, mask), all = 0;
     for (unsigned lane = 0; lane < WARP; lane++) {
         const struct thread *other = lane_of(thread, lane);
@@ -138,7 +180,8 @@ void machine_warp(struct run *run, struct thread *thread, const struct operand *
     thread->mask = wanted & all;
     for (unsigned lane = 0; lane < WARP; lane++) {
         const struct thread *other = thread->mask >> lane & 1 ? lane_of(thread, lane) : NULL;
-        if (other && (other->state != AT_WARP || other->at != thread->at))
+        if (other && (other->state != AT_WARP ||
+                      !are_alike(&instructions[other->at], &instructions[thread->at])))
             return;
     }
     for (unsigned lane = 0; lane < WARP; lane++)
@@ -147,9 +190,15 @@ void machine_warp(struct run *run, struct thread *thread, const struct operand *
     release_warp(run, thread);
 }
 
+// Threads that wait for it look anew who is there.
 void machine_end(struct thread *thread)
 {
     thread->state = ENDED;
     thread->block->ended++;
+    for (unsigned lane = 0; lane < WARP; lane++) {
+        struct thread *other = lane_of(thread, lane);
+        if (other && other->state == AT_WARP)
+            other->state = RUNS;
+    }
     check_barriers(thread->block);
 }

@@ -47,13 +47,36 @@ static const char staged_source[] =
     "    cells[node * 64 + cell] = sums[i];\n"
     "}\n";
 
+// Threads of odd cells end while the others meet, which write two cells each.
+static const char halved_source[] =
+    "extern \"C\" __global__ void halved(unsigned *cells, unsigned node, uint3 before, unsigned "
+    "num)\n"
+    "{\n"
+    "    __shared__ unsigned sums[64];\n"
+    "    const unsigned others[3] = { before.x, before.y, before.z }, i = threadIdx.x;\n"
+    "    const unsigned cell = blockIdx.x * blockDim.x + i, all = gridDim.x * blockDim.x;\n"
+    "    const unsigned next = cell - i + (i + 1) % blockDim.x;\n"
+    "    unsigned sum = cells[node * 64 + cell] * 31 + cells[node * 64 + next] + 1;\n"
+    "    for (unsigned k = 0; k < num; k++)\n"
+    "        sum += cells[others[k] * 64 + (cell + 1) % all];\n"
+    "    sums[i] = sum;\n"
+    "    __syncthreads();\n"
+    "    if (i % 2)\n"
+    "        return;\n"
+    "    const unsigned live = __popc(__ballot_sync(~0u, cell < 64));\n"
+    "    cells[node * 64 + cell] = sums[i] + 16 - live;\n"
+    "    __syncthreads();\n"
+    "    cells[node * 64 + cell + 1] = sums[i + 1];\n"
+    "}\n";
+
 static const char *const factor_option[] = { "-DFACTOR=31" };
 static braid_kernel kernels[] = {
     { .name = "mix", .source = source },
     { .name = "staged", .source = staged_source, .options = factor_option, .num_options = 1 },
+    { .name = "halved", .source = halved_source },
     { .name = "given" }, // as PTX
 };
-enum { MIX, STAGED, NUM_KERNELS = 3 };
+enum { MIX, STAGED, NUM_KERNELS = 4 };
 
 struct uint3 {
     uint32_t x, y, z;

@@ -335,7 +335,7 @@ static void needs_are_read(void **state)
     }
 }
 
-#define LEAVES "threads of it end while others meet at a barrier"
+#define LEAVES "threads of it end while others meet at a barrier with a count"
 // %p1 is true in one thread.
 #define OWN "mov.u32 %r3, %tid.x;\nsetp.eq.u32 %p1, %r3, 0;\n"
 #define KERNEL(body)                                                                               \
@@ -346,7 +346,7 @@ static void needs_are_read(void **state)
     ".shared .align 4 .u32 own;\n"                                                                 \
     ".func place(.param .b32 a)\n{\n.reg .b32 %r;\nmov.u32 %r, %tid.x;\nret;\n}\n"                 \
     ".func meets\n{\nbar.sync 0;\nret;\n}\n.func ends\n{\nexit;\n}\n"                              \
-    ".func holds\n{\nst.shared.u32 [own], 1;\nret;\n}\n"                                           \
+    ".func stops\n{\ntrap;\nexit;\n}\n.func holds\n{\nst.shared.u32 [own], 1;\nret;\n}\n"          \
     ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .pred %p<3>;"  \
     "\n" body "\nret;\n}\n"
 
@@ -373,20 +373,27 @@ static void reasons_name_what_cannot_be_inside(void **state)
                                  "in islands do not have" },
         { KERNEL("call ends;"), "a function of it has the instruction 'exit', which functions in "
                                 "islands do not have" },
+        { KERNEL("call stops;"), NULL },
         { KERNEL("call holds;"), "a function of it uses the shared memory 'own'" },
-        { KERNEL(OWN "@%p1 ret;\nbar.sync 0;"), LEAVES },
-        { KERNEL(OWN "@%p1 bra out;\nbar.sync 0;\nout:"), LEAVES },
-        { KERNEL(OWN "@%p1 bra slow;\nbar.sync 0;\nret;\nslow:\nmov.u32 %r1, 1;"), LEAVES },
-        { KERNEL(OWN "@!%p1 bra on;\nmov.u32 %r1, 1;\nret;\non:\nbar.sync 0;"), LEAVES },
+        { KERNEL(OWN "@%p1 ret;\nbar.sync 0;"), NULL },
+        { KERNEL(OWN "@%p1 bra out;\nbar.sync 0;\nout:"), NULL },
+        { KERNEL(OWN "@%p1 bra slow;\nbar.sync 0;\nret;\nslow:\nmov.u32 %r1, 1;"), NULL },
+        { KERNEL(OWN "@!%p1 bra on;\nmov.u32 %r1, 1;\nret;\non:\nbar.sync 0;"), NULL },
         { KERNEL("mov.u32 %r2, 0;\n" OWN "@%p1 bra set;\nmov.u32 %r2, 1;\nset:\n"
                  "setp.eq.u32 %p2, %r2, 0;\n@%p2 ret;\nbar.sync 0;"),
-          LEAVES },
+          NULL },
         { KERNEL("mov.u32 %r2, 0;\nagain:\nadd.u32 %r2, %r2, 1;\n" OWN "@%p1 bra again;\n"
                  "setp.eq.u32 %p2, %r2, 5;\n@%p2 ret;\nbar.sync 0;"),
-          LEAVES },
+          NULL },
         { KERNEL("atom.global.add.u32 %r1, [%rd1], 1;\nsetp.eq.u32 %p2, %r1, 5;\n@%p2 ret;\n"
                  "bar.sync 0;"),
-          LEAVES },
+          NULL },
+        { KERNEL(OWN "@%p1 ret;\nbar.sync 0, 64;"), LEAVES },
+        { KERNEL(OWN "@%p1 ret;\nbarrier.arrive 0, 64;"), LEAVES },
+        { KERNEL(OWN "@%p1 ret;\nbarrier.red.or.pred %p2, 0, 64, %p1;"), LEAVES },
+        { KERNEL(OWN "@%p1 bra out;\nbar.sync 1, 64;\nmov.u32 %r1, 1;\nout:\nmov.u32 %r2, 1;"),
+          NULL },
+        { KERNEL("bar.sync 0, 64;\n" OWN "@%p1 ret;\nmov.u32 %r1, 1;"), NULL },
         { KERNEL("mov.u32 %r1, %ctaid.x;\nsetp.eq.u32 %p1, %r1, 3;\n@%p1 ret;\nbar.sync 0;"),
           NULL },
         { KERNEL("ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nmov.u32 %r2, 0;\n"

@@ -145,13 +145,13 @@ uint32_t walker_shared_bytes(const struct walk *walk)
 }
 
 static char *paste(const char *text, const struct ptx_symbols *symbols, const char *entry,
-                   const struct walk *walk)
+                   const struct ptx_callable *needs, const struct walk *walk)
 {
     char *block = NULL, *needed = NULL, *skeleton = fill_in(walk);
     size_t bytes = 0;
     FILE *file = open_memstream(&block, &bytes);
     assert_non_null(file);
-    assert_true(braid_ptx_write_callable(symbols, entry, &walk->place, file));
+    assert_true(braid_ptx_write_callable(symbols, entry, needs, &walk->place, file));
     assert_int_equal(fclose(file), 0);
     file = open_memstream(&needed, &bytes);
     assert_non_null(file);
@@ -187,7 +187,7 @@ char *walker_make(const char *text, const char *entry, struct walk *walk,
             walk->place.numbers = out_callable->numbers;
             walk->shared_bytes =
                 (out_callable->shared_bytes + walk->shared_bytes + 127) / 128 * 128;
-            made = paste(text, &symbols, entry, walk);
+            made = paste(text, &symbols, entry, out_callable, walk);
         }
         braid_ptx_symbols_finish(&symbols);
     }
