@@ -345,7 +345,12 @@ static braid_status divide_loops(struct braid_schedule *schedule, const braid_co
 
 // ---- stretches of lanes ----
 
-enum { LEAST_GAIN = 3 }; // in a hundred
+enum {
+    LEAST_GAIN = 3, // in a hundred
+    // The blocks of a call share one multiprocessor. If nobody told its cost, it counts as one that
+    // reads memory. On an H200, 80 such kernels of four blocks took 293 us instead of 208.
+    SHARED_NS = 350, // for each block but the first
+};
 
 static const char not_alone[] = "no neighbour on its lane can be inside with it";
 static const char no_gain[] = "it would take longer inside than behind a launch of its own";
@@ -356,6 +361,7 @@ struct stretch {
     uint32_t first, end;
     struct plan_block block;
     uint32_t arg_bytes;
+    uint64_t loss_ns; // its last nodes take so much longer inside
 };
 
 struct divider {
@@ -373,7 +379,11 @@ static uint64_t inside_ns(const struct divider *divider, uint32_t node, struct p
                                     .round_ns = divider->model->island_round_ns,
                                     .max_threads = divider->model->max_threads };
     const struct island_fit *fit = &divider->fits[node];
-    return fit->is_empty ? 0 : braid_plan_inside_ns(fit, &room, divider->schedule->cost_ns[node]);
+    uint64_t ns = braid_plan_inside_ns(fit, &room, divider->schedule->cost_ns[node]);
+    bool shares = fit->blocks > 1 && is_guess(divider->schedule, node) && !fit->is_move;
+    if (shares && fit->blocks < LONGEST_NS / SHARED_NS && ns < LONGEST_NS)
+        ns += (fit->blocks - 1) * SHARED_NS;
+    return fit->is_empty ? 0 : ns;
 }
 
 // The time between a node with a launch of its own and its neighbour.
@@ -382,23 +392,29 @@ static uint64_t launch_ns(const braid_cost_model *model)
     return model->early_ns < model->node_ns ? model->node_ns - model->early_ns : 0;
 }
 
-// The blocks of a call share one multiprocessor. If the cost is not known, that may cost more than
-// the launch. On an H200, 80 kernels of four blocks that read memory took 293 us instead of 208.
-static const char *why_not(const struct divider *divider, uint32_t node)
+// By how much a node takes longer inside. A stretch goes on over such nodes if they lose less than
+// another start of an island.
+static uint64_t loss_of(const struct divider *divider, uint32_t node)
 {
     const struct island_fit *fit = &divider->fits[node];
-    const struct braid_schedule *schedule = divider->schedule;
-    if (fit->why_not || fit->is_empty || divider->always)
-        return fit->why_not;
-    uint64_t cost = schedule->cost_ns[node];
-    bool is_guess = schedule->unknown && schedule->unknown[node];
     struct plan_block block = { 0 };
-    if (is_guess && fit->blocks > 1)
-        return "its cost is not known, and its blocks would share one multiprocessor";
+    if (fit->is_empty || divider->always)
+        return 0;
     add_to_block(&block, fit);
-    uint64_t inside = inside_ns(divider, node, block);
-    return inside + divider->model->island_call_ns > cost + launch_ns(divider->model) ? no_gain
-                                                                                      : NULL;
+    uint64_t inside = inside_ns(divider, node, block) + divider->model->island_call_ns;
+    uint64_t outside = divider->schedule->cost_ns[node] + launch_ns(divider->model);
+    return inside > outside ? inside - outside : 0;
+}
+
+static const char *why_not(const struct divider *divider, const struct stretch *stretch,
+                           uint32_t node, uint64_t loss_ns)
+{
+    bool is_first = stretch->first == stretch->end;
+    if (divider->fits[node].why_not || !loss_ns)
+        return divider->fits[node].why_not;
+    bool is_dear = loss_ns > divider->model->island_start_ns ||
+                   stretch->loss_ns > divider->model->island_start_ns - loss_ns;
+    return is_first || is_dear || divider->is_cut[node] ? no_gain : NULL;
 }
 
 static bool has_room(const struct stretch *stretch, const struct island_fit *fit)
@@ -407,19 +423,25 @@ static bool has_room(const struct stretch *stretch, const struct island_fit *fit
            stretch->arg_bytes + fit->arg_bytes + 16 <= PLAN_MOST_ARG_BYTES;
 }
 
-static void extend(struct stretch *stretch, const struct island_fit *fit)
+static void extend(struct stretch *stretch, const struct island_fit *fit, uint64_t loss_ns)
 {
     stretch->end++;
     if (fit->is_empty)
         return;
+    stretch->loss_ns = loss_ns ? stretch->loss_ns + loss_ns : 0;
     add_to_block(&stretch->block, fit);
     stretch->arg_bytes += fit->arg_bytes + 16;
 }
 
 // Empty nodes at the ends would only be in the way of records and waits.
+// So would nodes at its end that take longer inside.
 static uint32_t trim(const struct divider *divider, struct stretch *stretch)
 {
     const uint32_t *nodes = divider->schedule->lane_nodes;
+    while (stretch->loss_ns && stretch->first < stretch->end &&
+           (divider->fits[nodes[stretch->end - 1]].is_empty ||
+            loss_of(divider, nodes[stretch->end - 1])))
+        stretch->end--;
     while (stretch->first < stretch->end && divider->fits[nodes[stretch->first]].is_empty)
         stretch->first++;
     while (stretch->first < stretch->end && divider->fits[nodes[stretch->end - 1]].is_empty)
@@ -462,7 +484,9 @@ static void end_stretch(const struct divider *divider, struct stretch *stretch)
     } else if (!divider->always && !pays(divider, stretch, num)) {
         set_reason(divider, &whole, no_gain);
     } else {
+        const struct stretch rest = { .first = stretch->end, .end = whole.end };
         set_reason(divider, &whole, not_alone);
+        set_reason(divider, &rest, whole.loss_ns ? no_gain : not_alone);
         set_reason(divider, stretch, NULL);
         for (uint32_t i = stretch->first; i < stretch->end; i++) {
             uint32_t node = schedule->lane_nodes[i];
@@ -485,7 +509,8 @@ static void divide_lane(struct divider *divider, uint32_t lane)
     struct stretch stretch = { .first = first, .end = first };
     for (uint32_t i = first; i < schedule->lane_first[lane + 1]; i++) {
         uint32_t node = schedule->lane_nodes[i];
-        const char *reason = why_not(divider, node);
+        uint64_t loss_ns = divider->fits[node].why_not ? 0 : loss_of(divider, node);
+        const char *reason = why_not(divider, &stretch, node, loss_ns);
         if (reason || divider->is_cut[node] || !has_room(&stretch, &divider->fits[node]))
             end_stretch(divider, &stretch);
         if (reason) {
@@ -494,7 +519,7 @@ static void divide_lane(struct divider *divider, uint32_t lane)
             divider->failed |= !kept;
             stretch.first = stretch.end = i + 1;
         } else {
-            extend(&stretch, &divider->fits[node]);
+            extend(&stretch, &divider->fits[node], loss_ns);
         }
     }
     end_stretch(divider, &stretch);

@@ -229,12 +229,53 @@ static void wide_kernels_stay_outside(void **state)
     assert_int_equal(count_wide(32, 32, 1000, &model), 1); // warps need none
     assert_int_equal(count_wide(1000, 256, 1000, &model), 0);
     assert_int_equal(count_wide(1, 256, 0, &model), 1);
-    assert_int_equal(count_wide(2, 256, 0, &model), 0); // nobody knows what sharing costs
+    assert_int_equal(count_wide(2, 256, 0, &model), 0); // less than 3 %
     braid_cost_model slow_round = model;
     slow_round.island_round_ns = 600; // however little a round is said to take
     assert_int_equal(count_wide(5, 256, 1, &model), 1);
     assert_int_equal(count_wide(5, 256, 1, &slow_round), 0);
     assert_int_equal(count_wide(4, 256, 1, &slow_round), 1);
+}
+
+// How many of a chain of twelve are inside, one of which takes longer there. An island starts in
+// 700 ns.
+static uint32_t count_inside(uint32_t which, uint32_t blocks, uint64_t cost_ns)
+{
+    braid_cost_model costs = model;
+    braid_graph *graph = new_graph();
+    braid_node node = { 0 };
+    costs.island_start_ns = 700;
+    for (uint32_t i = 0; i < 12; i++) {
+        const braid_node before = node;
+        const braid_kernel_node launch = {
+            .node = { .after = &before, .num_after = i > 0, .cost_ns = i == which ? cost_ns : 300 },
+            .kernel = &with_source,
+            .grid = { i == which ? blocks : 1, 1, 1 },
+            .block = { 256, 1, 1 },
+        };
+        check_ok(braid_graph_add_kernel(graph, &launch, &node));
+    }
+    braid_schedule *schedule = plan(graph, 1, &costs);
+    const uint32_t num = schedule->info.num_island_nodes;
+    assert_true(schedule->info.makespan_ns < schedule->division.plain_makespan_ns);
+    check_ok(braid_schedule_verify(schedule, graph));
+    destroy_now(schedule);
+    destroy_now(graph);
+    return num;
+}
+
+// If nobody told the cost, each block but the first counts for 350 ns, and a launch for 400.
+static void few_blocks_are_inside_where_another_start_takes_longer(void **state)
+{
+    (void)state;
+    assert_int_equal(count_inside(6, 2, 0), 12);
+    assert_int_equal(count_inside(6, 4, 0), 12); // 650 ns longer
+    assert_int_equal(count_inside(6, 5, 0), 11);
+    assert_int_equal(count_inside(6, 16, 1000), 11); // three more rounds
+    assert_int_equal(count_inside(6, 8, 1000), 12);  // one more: 600 ns longer
+    assert_int_equal(count_inside(0, 4, 0), 11);     // it begins no island
+    assert_int_equal(count_inside(11, 4, 0), 11);    // nor ends one
+    assert_int_equal(count_inside(11, 2, 0), 12);
 }
 
 static void other_divisions_are_seen(void **state)
@@ -376,6 +417,7 @@ int main(void)
         owning_test(groups_are_whole_warps),
         owning_test(none_are_made_that_do_not_pay),
         owning_test(wide_kernels_stay_outside),
+        owning_test(few_blocks_are_inside_where_another_start_takes_longer),
         owning_test(other_divisions_are_seen),
         owning_test(a_loop_that_is_one_kernel_is_expected_to_be_shorter),
         owning_test(a_loop_that_is_one_kernel_never_takes_less_than_its_calls),
