@@ -8,6 +8,7 @@
 
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
+#include "standin/cuda/cuda_abi.h"
 #include "support/check.h"
 #include "support/wide_plan.h"
 
@@ -204,6 +205,39 @@ static void the_plan_says_what_is_inside_and_why_not(void **state)
                         "graph: everything in the graph can be replayed by cuda; "
                         "every kernel runs as the program gave it: no_rewriting");
     braid_exec_destroy(exec);
+}
+
+// There are islands before it and behind it, and the whole is none.
+static void a_function_of_the_programs_own_divides_islands(void **state)
+{
+    (void)state;
+    struct island_chain chain;
+    braid_exec *exec;
+    CUcontext context;
+    CUmodule module;
+    CUfunction function;
+    reset_standin();
+    assert_int_equal(cuInit(0), CUDA_SUCCESS);
+    assert_int_equal(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+    assert_int_equal(cuCtxSetCurrent(context), CUDA_SUCCESS);
+    assert_int_equal(cuModuleLoadData(&module, island_outsider.cuda.data), CUDA_SUCCESS);
+    assert_int_equal(cuModuleGetFunction(&function, module, "island_outsider"), CUDA_SUCCESS);
+    const braid_kernel own = { .name = "island_outsider", .cuda = { .function = function } };
+    island_chain_make(&chain, &own);
+    check_ok(braid_exec_create(chain.device, chain.graph, &all, &exec));
+    assert_int_equal(info_of(exec).num_islands, 2);
+    assert_int_equal(info_of(exec).num_island_nodes, ISLAND_CHAIN - 1);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    for (uint32_t i = 0; i < ISLAND_CHAIN; i++)
+        assert_int_equal(chain.ran[i], 1);
+    braid_exec_destroy(exec);
+    check_fails(braid_exec_create(chain.device, chain.graph,
+                                  &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE }, &exec),
+                BRAID_UNSUPPORTED, "it is the program's own function");
+    assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+    assert_int_equal(cuCtxSetCurrent(NULL), CUDA_SUCCESS);
+    assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
 }
 
 // What a parameter disables is a node of its own, and the plan says why.
@@ -442,6 +476,7 @@ int main(void)
         standin_test(short_nodes_are_one_lane_of_an_island),
         standin_test(a_narrow_graph_is_one_island_where_that_is_shorter),
         standin_test(the_plan_says_what_is_inside_and_why_not),
+        standin_test(a_function_of_the_programs_own_divides_islands),
         standin_test(what_a_parameter_disables_stays_outside),
         standin_test(a_frame_in_flight_keeps_its_arguments),
         standin_test(in_streams_mode_they_are_refused),
