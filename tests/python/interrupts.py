@@ -131,15 +131,21 @@ def test_a_wait_for_a_runner_ends_at_once(device):
     runner.close()
 
 
-def test_a_copy_that_nobody_waits_for_keeps_its_array(device):
+def test_a_copy_that_nobody_waits_for_keeps_its_array(device, monkeypatch):
     held, memory, array = Held(), device.allocate(8), np.ones(1)
+    poll = braid._device.poll
+
+    def press_and_poll(*args):
+        held.waits.set()  # by now the copy is queued
+        poll(*args)
+
+    monkeypatch.setattr(braid._device, "poll", press_and_poll)
     alive = weakref.ref(array)
     graph = braid.Graph()
     graph.host(held)
     with braid.Exec(device, graph) as frame:
         frame.launch()
         with pytest.raises(KeyboardInterrupt):
-            held.waits.set()
             memory.copy_from(array)
         del array
         gc.collect()
