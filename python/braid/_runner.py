@@ -87,7 +87,7 @@ class Runner(Owned):
     def _is_over(self, pointer: Any) -> bool:
         """Whether nothing is left to wait for; a failure is told by the wait."""
         self.graph._kept.failures.raise_interrupt()
-        return lib.braid_runner_query(pointer) != lib.BRAID_NOT_READY
+        return bool(lib.braid_runner_query(pointer) != lib.BRAID_NOT_READY)
 
     @property
     def done(self) -> bool:

@@ -233,7 +233,7 @@ class _Driver:
         told = (ctypes.c_uint64 * 16)()
         self._call("cuGraphKernelNodeGetParams_v2", ctypes.c_void_p(setter), told)
         argument = ctypes.cast(told[5], ctypes.POINTER(ctypes.c_void_p))[index]
-        return ctypes.cast(argument or 0, ctypes.POINTER(ctypes.c_uint64))[0]
+        return int(ctypes.cast(argument or 0, ctypes.POINTER(ctypes.c_uint64))[0])
 
 
 # ---- texts of Warp's modules ----

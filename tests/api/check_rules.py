@@ -23,7 +23,7 @@ RATES = {"bytes_per_us"}
 WITHOUT_USER = {"braid_cpu_function"}
 # Structs that keep their size for ever: handles, values, and elements of lists.
 FIXED = {"braid_" + name for name in (
-    "access arg copy_values dim3 fill_values frame_timing header image import_buffer interval lane_timing node "
+    "access arg copy_values dim3 fill_values frame_timing header image import_buffer import_conditional interval lane_timing node "
     "node_timing parameter parameter_rows place_link planned_copy resource running_node serialisation spread step trap "
     "wait_timing").split()}
 EXPORTED = re.compile(r"BRAID_API\s[^;{]*?\b(braid_\w+)\(([^;{]*?)\);", re.DOTALL)

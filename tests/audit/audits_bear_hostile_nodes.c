@@ -447,8 +447,8 @@ static void move_data_by_itself(void *user)
 
 static int set_data_by_instruction(void)
 {
-    enum { MAY_SET = 2 };
-    return getauxval(AT_HWCAP2) & MAY_SET ? judge(move_data_by_itself, BRAID_AUDIT_WRITES) : DONE;
+    return getauxval(AT_HWCAP2) & MAY_MOVE_DATA ? judge(move_data_by_itself, BRAID_AUDIT_WRITES)
+                                                : DONE;
 }
 
 static void refuse(void *user)

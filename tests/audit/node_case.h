@@ -7,6 +7,13 @@
 
 #include "audit/audit_case.h"
 
+// What the system says of instructions that move a thread's data. Sanitizers need it in its place.
+#if defined(BRAID_INSTRUMENTED)
+enum { MAY_MOVE_DATA = 0 };
+#else
+enum { MAY_MOVE_DATA = 2 };
+#endif
+
 static sigjmp_buf back;
 static volatile int num_handled;
 
