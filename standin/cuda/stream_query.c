@@ -197,7 +197,9 @@ static CUresult queue_value(const char *function, enum work_kind kind, CUstream 
         return result;
     unsigned largest = kind == WORK_WAIT_VALUE ? CU_STREAM_WAIT_VALUE_AND : 0;
     enum memory_kind memory;
+    world_lock();
     bool is_managed = memory_find_kind((void *)(uintptr_t)at, &memory) && memory == MEMORY_MANAGED;
+    world_unlock();
     if (at % sizeof(cuuint32_t) != 0 || flags > largest)
         return CUDA_ERROR_INVALID_VALUE;
     if (kind == WORK_WAIT_VALUE && is_managed) // as driver 580 does on an H200
