@@ -80,13 +80,56 @@ static braid_status add_resource(struct builder *builder, uint32_t number)
     return braid_graph_add_resource(graph, of->name ? of->name : name, &builder->resources[number]);
 }
 
+// Whether one arm of a branch has the one node, and another arm the other.
+static bool are_in_two_arms(const struct builder *builder, uint32_t one, uint32_t other)
+{
+    const struct captured_graph *captured = &builder->import->captured;
+    const struct captured_node *nodes = captured_nodes(captured);
+    const struct import_region *regions = captured_regions(captured);
+    for (uint32_t a = nodes[one].region; a; a = nodes[regions[a].owner].region) {
+        for (uint32_t b = nodes[other].region; b; b = nodes[regions[b].owner].region) {
+            if (a != b && regions[a].owner == regions[b].owner)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_touched(const struct builder *builder, uint32_t number, const struct array *list,
+                       size_t end)
+{
+    const struct import_access *all = list->items;
+    for (size_t i = 0; i < end; i++) {
+        if (all[i].buffer == number && all[i].node != builder->node &&
+            !are_in_two_arms(builder, all[i].node, builder->node))
+            return true;
+    }
+    return false;
+}
+
+// No node that runs before the one at hand touches the allocation.
+static bool is_first_touch(const struct builder *builder, uint32_t number)
+{
+    const struct import_uses *uses = &builder->import->uses;
+    const struct import_patch *patches = uses->patches.items;
+    if (!builder->resources[number].graph || builder->import->captured.regions.num == 1)
+        return !builder->resources[number].graph;
+    for (size_t i = 0; i < builder->next_patch; i++) {
+        if (patches[i].buffer + USE_FIRST_BUFFER == number && patches[i].node != builder->node &&
+            !are_in_two_arms(builder, patches[i].node, builder->node))
+            return false;
+    }
+    return !is_touched(builder, number, &uses->accesses, builder->next_access) &&
+           !is_touched(builder, number, &uses->holds, builder->next_hold);
+}
+
 // Nobody may read an allocation before its first access.
 static braid_status add_access(struct builder *builder, uint32_t number, bool writes)
 {
-    const bool is_first = !builder->resources[number].graph;
+    const bool is_new = !builder->resources[number].graph;
     braid_access_mode mode = writes ? BRAID_READ_WRITE : BRAID_READ;
-    braid_status status = is_first ? add_resource(builder, number) : BRAID_OK;
-    if (is_first && is_allocation(builder, number))
+    braid_status status = is_new ? add_resource(builder, number) : BRAID_OK;
+    if (is_allocation(builder, number) && (is_new || is_first_touch(builder, number)))
         mode = writes ? BRAID_WRITE : BRAID_EXCLUSIVE;
     braid_access *known = builder->accesses.items;
     for (size_t i = 0; i < builder->accesses.num && !status; i++) {
@@ -413,7 +456,7 @@ static braid_status take_all(struct builder *builder, size_t *out_first_patch)
     builder->first_access = builder->next_access;
     braid_status status =
         take_accesses(builder, &builder->import->uses.accesses, &builder->next_access);
-    if (!status)
+    if (!status && !is_conditional)
         status = take_accesses(builder, &builder->import->uses.holds, &builder->next_hold);
     if (!status && !is_conditional && builder->import->uses.is_work[builder->node])
         status = take_words(builder);

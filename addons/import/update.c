@@ -96,6 +96,9 @@ static braid_status check_work(const struct updater *updater, const struct captu
     case GPU_NODE_KERNEL:
         return check_kernel(updater, &now->kernel, &had->kernel);
     case GPU_NODE_COPY:
+        if (now->copy.from.memory_type != had->copy.from.memory_type ||
+            now->copy.to.memory_type != had->copy.to.memory_type)
+            return refuse(updater, "has memory of another kind");
         if (braid_import_is_flat(now, &bytes) && braid_import_is_flat(had, &bytes))
             return BRAID_OK;
         return memcmp(&now->copy, &had->copy, sizeof(now->copy)) == 0
@@ -128,6 +131,16 @@ static braid_status check_work(const struct updater *updater, const struct captu
     }
 }
 
+// Setters have functions, too, by whose numbers the import knows the code of all.
+static bool have_same_functions(const struct captured_graph *now, const struct captured_graph *had)
+{
+    const struct captured_function *of_now = now->functions.items, *of_had = had->functions.items;
+    bool is_same = now->functions.num == had->functions.num;
+    for (size_t i = 0; i < now->functions.num && is_same; i++)
+        is_same = of_now[i].function == of_had[i].function;
+    return is_same;
+}
+
 // Nodes of equal number are the same node: edges and kinds agree.
 static braid_status check_shape(struct updater *updater)
 {
@@ -143,9 +156,14 @@ static braid_status check_shape(struct updater *updater)
         updater->node = i;
         if (nodes[0]->type != nodes[1]->type)
             status = refuse(updater, "was a %s", braid_captured_kind(nodes[1]->type));
+        else if (nodes[0]->is_setter != nodes[1]->is_setter)
+            status = refuse(updater, "is a setter of conditions, or was one");
         else
             status = check_work(updater, nodes[0], nodes[1]);
     }
+    if (!status && !have_same_functions(now, had))
+        status = braid_error_invalid(
+            "braid_import_update: the captured graph has other setters: import it anew");
     if (!status && (!is_same_array(&now->edges, &had->edges, sizeof(struct import_edge)) ||
                     !is_same_array(&now->regions, &had->regions, sizeof(struct import_region))))
         status = braid_error_invalid(
@@ -302,24 +320,32 @@ static braid_status put_kernel(struct updater *updater, const struct captured_ke
     return status ? status : put_value(updater, BRAID_TARGET_GRID, &grid, sizeof(grid));
 }
 
-// Where in its allocation the address of a copy or fill stands; UINT64_MAX: in none.
-static uint64_t place_of(const struct braid_import *import, uint32_t node, uint64_t address)
+// An address in an allocation of the graph.
+struct allocation_place {
+    uint32_t allocation; // UINT32_MAX: it is in none
+    uint64_t offset;
+};
+
+static struct allocation_place place_of(const struct braid_import *import, uint32_t node,
+                                        uint64_t address)
 {
     const struct import_buffer *of = import_buffers(&import->memory) + first_allocation(import);
     for (uint32_t i = 0; i < import->memory.num_allocations; i++) {
         if (address - of[i].begin < of[i].bytes && braid_import_memory_lives(&of[i], node))
-            return address - of[i].begin;
+            return (struct allocation_place){ i, address - of[i].begin };
     }
-    return UINT64_MAX;
+    return (struct allocation_place){ UINT32_MAX, 0 };
 }
 
 // Memory of an allocation stays where it was in it.
 static braid_status check_place(const struct updater *updater, uint64_t now, uint64_t had,
                                 bool is_same_size, bool *out_moves)
 {
-    const uint64_t place = place_of(&updater->now, updater->node, now);
-    *out_moves = place == UINT64_MAX;
-    if (place != place_of(updater->had, updater->node, had) || (!*out_moves && !is_same_size))
+    const struct allocation_place at = place_of(&updater->now, updater->node, now);
+    const struct allocation_place was = place_of(updater->had, updater->node, had);
+    *out_moves = at.allocation == UINT32_MAX;
+    if (at.allocation != was.allocation || at.offset != was.offset ||
+        (!*out_moves && !is_same_size))
         return refuse(updater, "has another part of an allocation");
     return BRAID_OK;
 }
@@ -329,6 +355,9 @@ static braid_status put_copy(struct updater *updater, const struct captured_node
 {
     uint64_t bytes, old_bytes;
     bool moves_to = false, moves_from = false;
+    const uint32_t node = updater->node;
+    if (updater->now.uses.proven[node] != updater->had->uses.proven[node])
+        return refuse(updater, "has memory of another kind");
     const uint64_t from = braid_import_side_begin(&now->copy.from);
     const uint64_t to = braid_import_side_begin(&now->copy.to);
     if (!braid_import_is_flat(now, &bytes) || !braid_import_is_flat(had, &old_bytes))

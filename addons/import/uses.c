@@ -486,7 +486,8 @@ static bool runs_beside(const struct finder *finder)
     for (size_t i = finder->captured->edges.num; i-- > 0;)
         near[edges[i].from] |= edges[i].to <= node && near[edges[i].to];
     for (uint32_t i = 0; i < finder->captured->nodes.num; i++) {
-        if (!near[i])
+        if (!near[i] &&
+            !captured_nodes(finder->captured)[i].region) // bodies are where their node is
             return true;
     }
     return false;
@@ -568,7 +569,8 @@ static braid_status find_all(struct finder *finder)
         if (!finder->uses->is_work[i])
             continue;
         status = use_node(finder);
-        if (!status && !finder->uses->proven[i])
+        if (!status && !finder->uses->proven[i] &&
+            captured_nodes(captured)[i].type != GPU_NODE_CONDITIONAL) // reads its word alone
             status = hold_allocations(finder);
     }
     return status;

@@ -22,7 +22,7 @@ extern "C" {
 typedef struct braid_import braid_import;
 
 // A part of an allocation that counts as a buffer of its own, where a framework hands out parts of
-// one block. Parts do not overlap.
+// one block. Parts do not overlap, and none has a second address.
 typedef struct braid_import_buffer {
     const char *name; // NULL: "memory N"
     const void *address;
@@ -93,8 +93,9 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_create(braid_device *dev
 
 // Gives an exec of the import's graph the values of another capture: arguments, grids, and ends and
 // sizes of copies and fills. All else must be equal, and the exec's orders must do for the memory
-// that nodes share now. No text is read again, and the info and report stay. On an error the exec
-// keeps its values. A runner has several execs: update the one that it has chosen.
+// that nodes share now. The options have the other capture's lists of buffers, conditional nodes
+// and setters. No text is read again, and the info and report stay. On an error the exec keeps its
+// values. A runner has several execs: update the one that it has chosen.
 // Errors: BRAID_INVALID_ARGUMENT (names a node that differs, or two that need an order), else those
 // of braid_import_create and braid_exec_set.
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_update(const braid_import *import,

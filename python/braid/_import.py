@@ -93,11 +93,14 @@ class Imported(Owned):
         """The graph to plan and play. It takes no further nodes, and keeps the import."""
         return Graph._of_import(lib.braid_import_get_graph(self._owner.pointer), self._owner, Hold(self._owner))
 
-    def update(self, captured: int, exec: Exec, *, buffers: Sequence[Any] = (), is_unwatched: bool = False) -> None:
-        """Gives an exec of the graph the values of another capture of the same shape: see braid_import_update."""
+    def update(self, captured: int, exec: Exec, *, buffers: Sequence[Any] = (), is_unwatched: bool = False,
+               conditionals: Sequence[Conditional] = (), setters: Sequence[str] = ()) -> None:
+        """Gives an exec of the graph the values of another capture of the same shape: see braid_import_update. The lists
+        are those of the other capture."""
         options = ffi.new("braid_import_options *")
         kept: List[Any] = []
         _fill_lists(options, kept, (), (), buffers)
+        _fill_conditionals(options, kept, conditionals, setters)
         options.is_unwatched = is_unwatched
         with self._owner as pointer, exec._owner as of:
             check(lib.braid_import_update(pointer, ffi.cast("void *", int(captured)), options, of))

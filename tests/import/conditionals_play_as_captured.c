@@ -166,6 +166,72 @@ static void reports_tell_of_bodies(void **state)
     end();
 }
 
+// Each arm writes it before any node reads it.
+static void both_arms_fill_an_allocation(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        CUdeviceptr own;
+        begin();
+        must(cuMemAllocAsync(&own, 64, there.stream));
+        struct conditional branch = begin_branch(there.memory[0], 3, kind == 1);
+        for (uint32_t i = 0; i < 2; i++) {
+            enter_body(&branch, (int)i);
+            if (kind < 2)
+                must(cuMemsetD32Async(own, 7 + i, 4, there.stream));
+            else
+                LAUNCH("move", there.memory[2 + i], own);
+            LAUNCH("up", own);
+            leave_body(&branch);
+        }
+        LAUNCH("move", own, there.memory[1]);
+        must(cuMemFreeAsync(own, there.stream));
+        import_all(BRAID_OK, NULL);
+        play_both(4, (const uint32_t[]){ 1, 0, 5, 6 });
+        play_both(4, (const uint32_t[]){ 0, 0, 5, 6 });
+        end();
+    }
+}
+
+// Others may look at the word, so that the loop is not proven.
+static void a_loop_without_proof_has_an_allocation(void **state)
+{
+    (void)state;
+    void *pinned;
+    CUdeviceptr own;
+    uint32_t found[4];
+    must(cuMemAllocHost_v2(&pinned, 64));
+    begin();
+    must(cuMemAllocAsync(&own, 64, there.stream));
+    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, (uintptr_t)pinned);
+    must(cuMemsetD32Async(own, 7, 4, there.stream));
+    LAUNCH("move", own, there.memory[1]);
+    LAUNCH("down", (uintptr_t)pinned);
+    end_conditional(&loop);
+    must(cuMemFreeAsync(own, there.stream));
+    import_all(BRAID_OK, NULL);
+    *(uint32_t *)pinned = 2;
+    play_imported((const uint32_t[]){ 0, 0, 0, 0 }, found);
+    assert_int_equal(*(uint32_t *)pinned, 0);
+    assert_int_equal(found[1], 7);
+    end();
+    must(cuMemFreeHost(pinned));
+}
+
+static void a_wait_for_a_value_may_follow_a_loop(void **state)
+{
+    (void)state;
+    begin();
+    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, there.memory[0]);
+    LAUNCH("up", there.memory[1]);
+    LAUNCH("down", there.memory[0]);
+    end_conditional(&loop);
+    must(cuStreamWaitValue32_v2(there.stream, there.memory[2], 0, 0));
+    LAUNCH("up", there.memory[1]);
+    import_all(BRAID_OK, NULL);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +240,9 @@ int main(void)
         cmocka_unit_test(loops_nest),
         cmocka_unit_test(branches_choose_an_arm),
         cmocka_unit_test(a_body_without_proof_keeps_orders_around_it),
+        cmocka_unit_test(both_arms_fill_an_allocation),
+        cmocka_unit_test(a_loop_without_proof_has_an_allocation),
+        cmocka_unit_test(a_wait_for_a_value_may_follow_a_loop),
         cmocka_unit_test(reports_tell_of_bodies),
     };
     return cmocka_run_group_tests(tests, open_conditionals, close_conditionals);

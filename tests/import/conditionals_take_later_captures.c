@@ -101,11 +101,49 @@ static void bodies_stay(void **state)
     finish();
 }
 
+// It has functions of its own, by which no code is known.
+static const char other_setter[] =
+    ".version 8.3\n.target sm_90\n.address_size 64\n"
+    ".extern .func cudaGraphSetConditional(.param .b64 h, .param .b32 v);\n"
+    ".visible .entry set(.param .u64 one, .param .u64 word) {\n"
+    ".reg .u64 %d; .reg .u32 %r;\nld.param.u64 %d, [word]; ld.global.u32 %r, [%d];\n"
+    "ld.param.u64 %d, [one];\n{\n.param .b64 h; .param .b32 v;\n"
+    "st.param.b64 [h], %d; st.param.b32 [v], %r;\ncall.uni cudaGraphSetConditional, (h, v);\n}\n"
+    "ret;\n}\n";
+
+static void capture_with(CUmodule module)
+{
+    CUfunction function;
+    begin();
+    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, there.memory[0]);
+    LAUNCH("down", there.memory[0]);
+    void *params[] = { &loop.told.handle, (void *)&loop.told.condition };
+    must(cuModuleGetFunction(&function, module, "set"));
+    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, there.stream, params, NULL));
+    leave_body(&loop);
+    LAUNCH("move", there.memory[2], there.memory[3]);
+}
+
+static void setters_of_another_module_are_refused(void **state)
+{
+    (void)state;
+    CUmodule module;
+    must(cuModuleLoadData(&module, other_setter));
+    capture_with(there.module);
+    make_exec();
+    capture_with(module);
+    check_fails(update(), BRAID_INVALID_ARGUMENT,
+                "the captured graph has other setters: import it anew");
+    finish();
+    must(cuModuleUnload(module));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_of_a_body_change),
         cmocka_unit_test(bodies_stay),
+        cmocka_unit_test(setters_of_another_module_are_refused),
     };
     return cmocka_run_group_tests(tests, open_conditionals, close_conditionals);
 }

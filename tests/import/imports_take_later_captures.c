@@ -1,67 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An exec of an import takes the values of a later capture of the same shape, or keeps its own.
-#include "import/captures.h"
+#include "import/later_captures.h"
 
 #include "gpu/gpu_testing.h"
-
-static braid_exec *exec;
-
-// ---- memory ----
-
-static void set_words(void)
-{
-    for (uint32_t i = 0; i < 4; i++)
-        must(cuMemsetD32_v2(here.memory[i], 10 * i, BYTES / 4));
-}
-
-static uint32_t word(int buffer, int index)
-{
-    uint32_t found;
-    must(cuMemcpyDtoH_v2(&found, here.memory[buffer] + 4 * (CUdeviceptr)index, sizeof(found)));
-    return found;
-}
-
-static void play_exec(void)
-{
-    set_words();
-    check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_wait(exec));
-}
-
-// ---- captures ----
-
-#define COPY_OF(from, to) LAUNCH("copy", here.memory[from], here.memory[to])
-
-static void begin(void)
-{
-    static const char *const texts[] = { text };
-    import_with(&(braid_import_options){ .texts = texts, .num_texts = 1 });
-    check_ok(braid_exec_create(here.device, braid_import_get_graph(here.import), NULL, &exec));
-}
-
-static void end(void)
-{
-    braid_exec_destroy(exec);
-    braid_import_destroy(here.import);
-}
-
-static braid_status update_with(const braid_import_options *options)
-{
-    must(cuStreamEndCapture(here.stream, &here.graph));
-    const braid_status status = braid_import_update(here.import, here.graph, options, exec);
-    must(cuGraphDestroy(here.graph));
-    return status;
-}
-
-static void expect_update(void)
-{
-    check_ok(update_with(NULL));
-}
-
-static void expect_refused(const char *message)
-{
-    check_fails(update_with(NULL), BRAID_INVALID_ARGUMENT, message);
-}
 
 // ---- values ----
 
@@ -144,92 +85,6 @@ static void copies_fills_and_host_calls_change(void **state)
     assert_int_equal(word(0, 2), 0);
     assert_int_equal(num_calls[0], 1);
     assert_int_equal(num_calls[1], 1);
-    end();
-}
-
-// The driver may give the allocation of a later capture another address.
-static void capture_allocation(size_t bytes, size_t offset, size_t copied_at, size_t copied, int to)
-{
-    CUdeviceptr memory;
-    begin_capture();
-    must(cuMemAllocAsync(&memory, bytes, here.stream));
-    must(cuMemsetD32Async(memory, 40 + (unsigned)to, 8, here.stream));
-    LAUNCH("copy", memory + offset, here.memory[to]);
-    must(cuMemcpyDtoDAsync_v2(here.memory[3], memory + copied_at, copied, here.stream));
-    must(cuMemFreeAsync(memory, here.stream));
-}
-
-static void allocations_stay(void **state)
-{
-    (void)state;
-    CUdeviceptr between;
-    capture_allocation(BYTES, 0, 0, 4, 1);
-    begin();
-    must(cuMemAlloc_v2(&between, BYTES));
-    capture_allocation(BYTES, 0, 0, 4, 2);
-    expect_update();
-    play_exec();
-    assert_int_equal(word(1, 0), 10);
-    assert_int_equal(word(2, 0), 43);
-    assert_int_equal(word(3, 0), 42);
-    capture_allocation(BYTES, 4, 0, 4, 2);
-    expect_refused("use its allocations in another way: import it anew");
-    capture_allocation(BYTES, 0, 4, 4, 2);
-    expect_refused("node 3 of the captured graph (copy) has another part of an allocation");
-    capture_allocation(BYTES, 0, 0, 8, 2);
-    expect_refused("node 3 of the captured graph (copy) has another part of an allocation");
-    capture_allocation(2 * BYTES, 0, 0, 4, 2);
-    expect_refused("node 0 of the captured graph (allocation) has another size: import it anew");
-    play_exec();
-    assert_int_equal(word(2, 0), 43);
-    must(cuMemFree_v2(between));
-    end();
-}
-
-static void capture_lives(bool is_other)
-{
-    CUdeviceptr memory[2];
-    begin_capture();
-    must(cuMemAllocAsync(&memory[0], BYTES, here.stream));
-    must(cuMemAllocAsync(&memory[1], BYTES, here.stream));
-    COPY_OF(0, 1);
-    must(cuMemFreeAsync(memory[is_other], here.stream));
-    COPY_OF(1, 2);
-    must(cuMemFreeAsync(memory[!is_other], here.stream));
-}
-
-static void allocations_live_as_before(void **state)
-{
-    (void)state;
-    capture_lives(false);
-    begin();
-    capture_lives(true);
-    expect_refused("use its allocations in another way: import it anew");
-    end();
-}
-
-static void capture_hidden(CUdeviceptr from)
-{
-    CUdeviceptr memory;
-    begin_capture();
-    must(cuMemAllocAsync(&memory, BYTES, here.stream));
-    must(cuMemsetD32Async(memory, 5, 8, here.stream));
-    LAUNCH("copy", memory, here.memory[1]);
-    LAUNCH("copy", from, here.memory[1]);
-    must(cuMemFreeAsync(memory, here.stream));
-}
-
-// A node without proof may use each allocation that lives.
-static void nodes_that_lose_their_proof_may_use_allocations(void **state)
-{
-    (void)state;
-    void *pinned;
-    must(cuMemAllocHost_v2(&pinned, BYTES));
-    capture_hidden(here.memory[0]);
-    begin();
-    capture_hidden((uintptr_t)pinned);
-    expect_refused("use its allocations in another way: import it anew");
-    must(cuMemFreeHost(pinned));
     end();
 }
 
@@ -447,10 +302,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(grids_change, open_captures, close_captures),
         cmocka_unit_test_setup_teardown(copies_fills_and_host_calls_change, open_captures,
                                         close_captures),
-        cmocka_unit_test_setup_teardown(allocations_stay, open_captures, close_captures),
-        cmocka_unit_test_setup_teardown(allocations_live_as_before, open_captures, close_captures),
-        cmocka_unit_test_setup_teardown(nodes_that_lose_their_proof_may_use_allocations,
-                                        open_captures, close_captures),
         cmocka_unit_test_setup_teardown(orders_that_lack_are_refused, open_captures,
                                         close_captures),
         cmocka_unit_test_setup_teardown(buffers_of_the_program_count, open_captures,

@@ -36,7 +36,7 @@ template <class Errors> class basic_imported
         braid_import_get_info(get(), &info);
         return info;
     }
-    // Only `buffers` and `is_unwatched` of the options count.
+    // Its texts do not count: the code is known.
     result<void> update(void *captured, braid_exec *exec,
                         const braid_import_options &options = {}) const
     {

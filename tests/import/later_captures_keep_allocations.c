@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// A later capture uses allocations of the graph, and kinds of memory, as the first one did, or is
+// refused.
+#include "import/later_captures.h"
+
+// The driver may give the allocation of a later capture another address.
+static void capture_allocation(size_t bytes, size_t offset, size_t copied_at, size_t copied, int to)
+{
+    CUdeviceptr memory;
+    begin_capture();
+    must(cuMemAllocAsync(&memory, bytes, here.stream));
+    must(cuMemsetD32Async(memory, 40 + (unsigned)to, 8, here.stream));
+    LAUNCH("copy", memory + offset, here.memory[to]);
+    must(cuMemcpyDtoDAsync_v2(here.memory[3], memory + copied_at, copied, here.stream));
+    must(cuMemFreeAsync(memory, here.stream));
+}
+
+static void allocations_stay(void **state)
+{
+    (void)state;
+    CUdeviceptr between;
+    capture_allocation(BYTES, 0, 0, 4, 1);
+    begin();
+    must(cuMemAlloc_v2(&between, BYTES));
+    capture_allocation(BYTES, 0, 0, 4, 2);
+    expect_update();
+    play_exec();
+    assert_int_equal(word(1, 0), 10);
+    assert_int_equal(word(2, 0), 43);
+    assert_int_equal(word(3, 0), 42);
+    capture_allocation(BYTES, 4, 0, 4, 2);
+    expect_refused("use its allocations in another way: import it anew");
+    capture_allocation(BYTES, 0, 4, 4, 2);
+    expect_refused("node 3 of the captured graph (copy) has another part of an allocation");
+    capture_allocation(BYTES, 0, 0, 8, 2);
+    expect_refused("node 3 of the captured graph (copy) has another part of an allocation");
+    capture_allocation(2 * BYTES, 0, 0, 4, 2);
+    expect_refused("node 0 of the captured graph (allocation) has another size: import it anew");
+    play_exec();
+    assert_int_equal(word(2, 0), 43);
+    must(cuMemFree_v2(between));
+    end();
+}
+
+// The kernel orders both allocations.
+static void capture_second(int which, bool fills)
+{
+    CUdeviceptr own[2];
+    begin_capture();
+    must(cuMemAllocAsync(&own[0], BYTES, here.stream));
+    must(cuMemAllocAsync(&own[1], BYTES, here.stream));
+    must(cuMemsetD32Async(own[0], 5, 8, here.stream));
+    LAUNCH("copy", own[0], own[1]);
+    if (fills)
+        must(cuMemsetD32Async(own[which], 9, 8, here.stream));
+    else
+        must(cuMemcpyDtoDAsync_v2(here.memory[0], own[which], 4, here.stream));
+    LAUNCH("copy", own[1], here.memory[1]);
+    must(cuMemFreeAsync(own[0], here.stream));
+    must(cuMemFreeAsync(own[1], here.stream));
+}
+
+static void another_allocation_is_refused(void **state)
+{
+    (void)state;
+    for (int fills = 0; fills < 2; fills++) {
+        capture_second(1, fills);
+        begin();
+        capture_second(0, fills);
+        expect_refused("has another part of an allocation: import it anew");
+        play_exec();
+        assert_int_equal(word(1, 0), fills ? 10 : 7);
+        end();
+    }
+}
+
+static void capture_copy(int kind, void *pinned)
+{
+    begin_capture();
+    if (kind == 0)
+        must(cuMemcpyDtoDAsync_v2(here.memory[0], here.memory[1], 4, here.stream));
+    else if (kind == 1)
+        must(cuMemcpyHtoDAsync_v2(here.memory[0], pinned, 4, here.stream));
+    else
+        must(cuMemcpyAsync(here.memory[0],
+                           kind == 2 ? here.memory[1] : (CUdeviceptr)(uintptr_t)pinned, 4,
+                           here.stream));
+}
+
+// No graph of the driver takes it in place of the other.
+static void memory_of_another_kind_is_refused(void **state)
+{
+    (void)state;
+    void *pinned;
+    must(cuMemAllocHost_v2(&pinned, 64));
+    for (int kind = 0; kind < 4; kind += 2) {
+        capture_copy(kind, pinned);
+        begin();
+        capture_copy(kind + 1, pinned);
+        expect_refused("node 0 of the captured graph (copy) has memory of another kind");
+        play_exec();
+        assert_int_equal(word(0, 0), 10);
+        end();
+    }
+    must(cuMemFreeHost(pinned));
+}
+
+static void capture_lives(bool is_other)
+{
+    CUdeviceptr memory[2];
+    begin_capture();
+    must(cuMemAllocAsync(&memory[0], BYTES, here.stream));
+    must(cuMemAllocAsync(&memory[1], BYTES, here.stream));
+    COPY_OF(0, 1);
+    must(cuMemFreeAsync(memory[is_other], here.stream));
+    COPY_OF(1, 2);
+    must(cuMemFreeAsync(memory[!is_other], here.stream));
+}
+
+static void allocations_live_as_before(void **state)
+{
+    (void)state;
+    capture_lives(false);
+    begin();
+    capture_lives(true);
+    expect_refused("use its allocations in another way: import it anew");
+    end();
+}
+
+static void capture_hidden(CUdeviceptr from)
+{
+    CUdeviceptr memory;
+    begin_capture();
+    must(cuMemAllocAsync(&memory, BYTES, here.stream));
+    must(cuMemsetD32Async(memory, 5, 8, here.stream));
+    LAUNCH("copy", memory, here.memory[1]);
+    LAUNCH("copy", from, here.memory[1]);
+    must(cuMemFreeAsync(memory, here.stream));
+}
+
+// A node without proof may use each allocation that lives.
+static void nodes_that_lose_their_proof_may_use_allocations(void **state)
+{
+    (void)state;
+    void *pinned;
+    must(cuMemAllocHost_v2(&pinned, BYTES));
+    capture_hidden(here.memory[0]);
+    begin();
+    capture_hidden((uintptr_t)pinned);
+    expect_refused("use its allocations in another way: import it anew");
+    must(cuMemFreeHost(pinned));
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(allocations_stay, open_captures, close_captures),
+        cmocka_unit_test_setup_teardown(another_allocation_is_refused, open_captures,
+                                        close_captures),
+        cmocka_unit_test_setup_teardown(memory_of_another_kind_is_refused, open_captures,
+                                        close_captures),
+        cmocka_unit_test_setup_teardown(allocations_live_as_before, open_captures, close_captures),
+        cmocka_unit_test_setup_teardown(nodes_that_lose_their_proof_may_use_allocations,
+                                        open_captures, close_captures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
