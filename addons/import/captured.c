@@ -481,7 +481,7 @@ static bool may_be_in_body(int type)
 static braid_status read_node(const struct reader *reader, const struct place *place,
                               struct read_node *read)
 {
-    struct captured_node node = { .region = place->region };
+    struct captured_node node = { .region = place->region, .handle = read->handle };
     snprintf(node.place, sizeof(node.place), "%.24s%s%u", place->prefix,
              place->prefix[0] ? "." : "", read->number);
     braid_status status =

@@ -43,6 +43,7 @@ struct captured_node {
     char place[40];  // for messages: "3"; in a child graph or a body "3.1", in a second body "3e.1"
     uint32_t region; // in `regions`: the innermost
     bool is_setter;  // `kernel` sets conditions
+    const void *handle;                           // the driver's node, for the time of the import
     const braid_import_conditional *is_otherwise; // NULL: it is no second node of a branch
     union {
         struct captured_kernel kernel;

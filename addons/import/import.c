@@ -55,6 +55,7 @@ static void tell(braid_import *import)
 {
     braid_import_info *info = &import->info;
     info->num_nodes = (uint32_t)import->captured.nodes.num;
+    info->num_stated = import->uses.num_stated;
     info->num_allocations = import->memory.num_allocations;
     info->num_unproven = (uint32_t)import->uses.reasons.num;
     info->num_races = (uint32_t)import->orders.races.num;
@@ -145,7 +146,8 @@ static braid_status check(braid_device *device, const void *captured,
         (options->num_buffers && !options->buffers) ||
         (options->num_conditionals && !options->conditionals) ||
         (options->num_setters && !options->setters) ||
-        (options->num_reloaded && !options->reloaded))
+        (options->num_reloaded && !options->reloaded) ||
+        (options->num_statements && !options->statements))
         return braid_error_invalid("braid_import_create: a list of the options is NULL");
     braid_status status = braid_device_check_open("braid_import_create", device);
     if (status)

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/host_memory.h"
+#include "import/statements.h"
 
 // Addresses in packed structs stand at multiples of a step.
 enum { WORD = 8, STEP = 4, TENSOR_MAP_BYTES = 128, TENSOR_MAP_ALIGNMENT = 64 };
@@ -18,6 +19,7 @@ struct finder {
     const struct captured_graph *captured;
     const struct import_code *code;
     struct import_uses *uses;
+    struct import_statements *statements;
     bool *near;    // room, by node
     uint32_t node; // which is looked at
 };
@@ -313,6 +315,119 @@ static braid_status use_words(const struct finder *finder, const struct import_c
     return status;
 }
 
+// ---- statements ----
+
+uint64_t braid_import_side_begin(const struct cuda_copy_side *side)
+{
+    const uint64_t base =
+        side->memory_type == GPU_MEMORY_HOST ? (uintptr_t)side->host : side->device;
+    return base + side->x + (side->y + side->z * side->height) * side->pitch;
+}
+
+static uint64_t span(const struct cuda_copy_parameters *copy, const struct cuda_copy_side *side)
+{
+    const uint64_t rows = (copy->depth - 1) * side->height + copy->height - 1;
+    return rows * side->pitch + copy->width;
+}
+
+// A range may cover several buffers, but all of it is in some.
+static braid_status use_span(const struct finder *finder, uint64_t begin, uint64_t bytes,
+                             bool writes)
+{
+    braid_status status = BRAID_OK;
+    for (uint64_t at = begin; at < begin + bytes && !status;) {
+        enum import_place place;
+        uint32_t index = 0;
+        status = braid_import_memory_find(finder->memory, finder->node, at, &place, &index);
+        if (status)
+            return status;
+        if (place == PLACE_DEAD)
+            return refuse_dead(finder, index);
+        if (place != PLACE_BUFFER)
+            return distrust(finder, 0, "its statement has a range in no known memory");
+        const struct import_buffer *of = &import_buffers(finder->memory)[index];
+        at = of->begin + of->bytes;
+        status = add_access(finder, index, writes);
+    }
+    return status;
+}
+
+static bool is_in_range(const braid_import_statement *statement, uint64_t word)
+{
+    for (size_t i = 0; i < statement->num_ranges; i++) {
+        if (word - (uintptr_t)statement->ranges[i].address < statement->ranges[i].bytes)
+            return true;
+    }
+    return false;
+}
+
+// A word that points to memory is an address, wherever it stands in the parameters of a kernel of
+// the statement.
+static braid_status use_any_words(const struct finder *finder,
+                                  const braid_import_statement *statement,
+                                  const struct captured_node *of)
+{
+    const struct code_address any = { .bytes = WORD };
+    const struct captured_function *function = captured_function_of(finder->captured, of);
+    const struct captured_param *params = captured_params_of(finder->captured, function);
+    const bool is_own = of == node_of(finder);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < function->num_params; i++) {
+        const unsigned char *argument = braid_captured_argument(finder->captured, of, i);
+        for (uint32_t at = 0; at + WORD <= params[i].bytes && !status; at += STEP) {
+            const uint64_t word = word_at(argument, at);
+            enum import_place place;
+            uint32_t index = 0;
+            if (is_number(&any, word))
+                continue;
+            status = braid_import_memory_find(finder->memory, finder->node, word, &place, &index);
+            if (status || place != PLACE_BUFFER)
+                continue;
+            if (is_own)
+                status = put_word(finder, i, at);
+            if (!status && !is_in_range(statement, word))
+                status = add_access(finder, index, true);
+        }
+    }
+    return status;
+}
+
+static braid_status use_ends(const struct finder *finder, const struct captured_node *of)
+{
+    const struct cuda_copy_parameters *copy = &of->copy;
+    const struct cuda_fill_parameters *fill = &of->fill;
+    if (of->type == GPU_NODE_FILL)
+        return use_span(finder, fill->to,
+                        (fill->height - 1) * fill->pitch + fill->width * fill->value_bytes, true);
+    braid_status status =
+        use_span(finder, braid_import_side_begin(&copy->from), span(copy, &copy->from), true);
+    return status
+               ? status
+               : use_span(finder, braid_import_side_begin(&copy->to), span(copy, &copy->to), true);
+}
+
+static braid_status use_statement(const struct finder *finder,
+                                  const braid_import_statement *statement)
+{
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < statement->num_ranges && !status; i++)
+        status = use_span(finder, (uintptr_t)statement->ranges[i].address,
+                          statement->ranges[i].bytes, statement->ranges[i].is_written);
+    for (size_t i = 0; i < statement->num_nodes && !status; i++) {
+        const struct captured_node *of =
+            braid_import_stated_node(finder->statements, statement->nodes[i]);
+        if (of->type == GPU_NODE_KERNEL)
+            status = use_any_words(finder, statement, of);
+        else if (of->type == GPU_NODE_COPY || of->type == GPU_NODE_FILL)
+            status = use_ends(finder, of);
+    }
+    if (!status && finder->uses->proven[finder->node])
+        finder->uses->num_stated++;
+    return status;
+}
+
+// ---- allocations beside kernels that are not proven ----
+
 // A tensor map holds an address in a form of its own. It stands in a struct that is aligned as it
 // is, or is the whole argument.
 static bool may_have_map(const struct finder *finder)
@@ -327,7 +442,7 @@ static bool may_have_map(const struct finder *finder)
     return false;
 }
 
-// A node that is not proven may use each allocation that lives then.
+// A node that no code proves may use each allocation that lives then.
 static braid_status hold_allocations(const struct finder *finder)
 {
     const struct import_buffer *buffers = import_buffers(finder->memory);
@@ -355,8 +470,12 @@ static braid_status use_kernel(const struct finder *finder)
 {
     const struct import_code *code = &finder->code[node_of(finder)->kernel.function];
     const size_t first = finder->uses->patches.num;
+    const braid_import_statement *statement =
+        braid_import_statement_of(finder->statements, finder->node);
     braid_status status = BRAID_OK;
-    if (code->why[0])
+    if (code->why[0] && statement)
+        status = use_statement(finder, statement);
+    else if (code->why[0])
         status = distrust(finder, code->line, "%s", code->why);
     else
         status = use_words(finder, code);
@@ -369,13 +488,6 @@ static braid_status use_kernel(const struct finder *finder)
 }
 
 // ---- copies and fills ----
-
-uint64_t braid_import_side_begin(const struct cuda_copy_side *side)
-{
-    const uint64_t base =
-        side->memory_type == GPU_MEMORY_HOST ? (uintptr_t)side->host : side->device;
-    return base + side->x + (side->y + side->z * side->height) * side->pitch;
-}
 
 static braid_status use_host(const struct finder *finder, bool writes)
 {
@@ -428,12 +540,6 @@ static braid_status use_range(const struct finder *finder, uint64_t begin, uint6
     if (!is_inside(finder, index, begin, bytes))
         return distrust(finder, 0, "it ends beyond the memory in which it begins");
     return add_access(finder, index, writes);
-}
-
-static uint64_t span(const struct cuda_copy_parameters *copy, const struct cuda_copy_side *side)
-{
-    const uint64_t rows = (copy->depth - 1) * side->height + copy->height - 1;
-    return rows * side->pitch + copy->width;
 }
 
 static braid_status use_copy(const struct finder *finder)
@@ -568,8 +674,9 @@ static braid_status find_all(struct finder *finder)
         finder->uses->is_work[i] = is_work(captured_nodes(captured)[i].type);
         if (!finder->uses->is_work[i])
             continue;
+        const uint32_t num_stated = finder->uses->num_stated;
         status = use_node(finder);
-        if (!status && !finder->uses->proven[i] &&
+        if (!status && (!finder->uses->proven[i] || num_stated < finder->uses->num_stated) &&
             captured_nodes(captured)[i].type != GPU_NODE_CONDITIONAL) // reads its word alone
             status = hold_allocations(finder);
     }
@@ -580,15 +687,23 @@ braid_status braid_import_find_uses(struct import_memory *memory, const struct i
                                     struct import_uses *out_uses)
 {
     struct import_uses uses = { 0 };
-    struct finder finder = {
-        .memory = memory, .captured = memory->captured, .code = code, .uses = &uses
-    };
+    struct import_statements statements = { 0 };
+    struct finder finder = { .memory = memory,
+                             .captured = memory->captured,
+                             .code = code,
+                             .uses = &uses,
+                             .statements = &statements };
     uses.is_work = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
     uses.proven = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
     uses.region = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(uint32_t));
     finder.near = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
     const bool has_room = uses.is_work && uses.proven && uses.region && finder.near;
-    braid_status status = has_room ? find_all(&finder) : no_memory();
+    braid_status status = has_room ? BRAID_OK : no_memory();
+    if (!status)
+        status = braid_import_match_statements(memory->captured, memory->options, &statements);
+    if (!status)
+        status = find_all(&finder);
+    braid_import_statements_finish(&statements);
     braid_free(finder.near);
     if (status)
         braid_import_uses_finish(&uses);

@@ -51,6 +51,24 @@ typedef struct braid_import_conditional {
     uint64_t otherwise_handle;
 } braid_import_conditional;
 
+// Bytes that kernels touch, and whether one writes any of them.
+typedef struct braid_import_range {
+    const void *address;
+    uint64_t bytes;
+    bool is_written;
+} braid_import_range;
+
+// The memory of kernels whose code proves nothing, as the caller states it: one call of a library
+// that made these nodes. Each kernel among them touches the ranges. Other memory that an address in
+// a parameter of one points into counts as written by all, as do the ends of copies and fills among
+// the nodes. They touch nothing else.
+typedef struct braid_import_statement {
+    const void *const *nodes; // CUgraphNodes, each in no other statement
+    size_t num_nodes;
+    const braid_import_range *ranges;
+    size_t num_ranges;
+} braid_import_statement;
+
 // Returns PTX that has `entry`, number `index` of such texts, or NULL behind the last. It lives
 // until the import returns.
 typedef const char *braid_import_find_text(const char *entry, size_t index, void *user);
@@ -79,6 +97,8 @@ typedef struct braid_import_options {
     // (docs/book/import.md). Numbers may differ in the last bit.
     const char *const *reloaded;
     size_t num_reloaded;
+    const braid_import_statement *statements; // the nodes of a capture that is read here
+    size_t num_statements;
 } braid_import_options;
 
 // Reads a CUgraph, which stays as it is. You may destroy it afterwards. Its modules, and the data
@@ -93,11 +113,11 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_create(braid_device *dev
 
 // Gives an exec of the import's graph the values of another capture: arguments, grids, and ends and
 // sizes of copies and fills. All else must be equal, and the exec's orders must do for the memory
-// that nodes share now. The options have the other capture's lists of buffers, conditional nodes
-// and setters. No text is read again, and the info and report stay. On an error the exec keeps its
-// values. A runner has several execs: update the one that it has chosen.
-// Errors: BRAID_INVALID_ARGUMENT (names a node that differs, or two that need an order), else those
-// of braid_import_create and braid_exec_set.
+// that nodes share now. The options have the other capture's lists of buffers, conditional nodes,
+// setters and statements. No text is read again, and the info and report stay. On an error the exec
+// keeps its values. A runner has several execs: update the one that it has chosen. Errors:
+// BRAID_INVALID_ARGUMENT (names a node that differs, or two that need an order), else those of
+// braid_import_create and braid_exec_set.
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_update(const braid_import *import,
                                                                void *captured,
                                                                const braid_import_options *options,
@@ -123,6 +143,7 @@ typedef struct braid_import_info {
     uint64_t num_captured, num_kept;         // orders, those in bodies among them
     uint32_t num_conditionals;               // loops and branches
     uint32_t num_reloadable; // functions that execs with early starts load from their text
+    uint32_t num_stated;     // kernels whose memory a statement tells, and no code
 } braid_import_info;
 
 // NULL has nothing.

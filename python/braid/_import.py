@@ -6,7 +6,7 @@ import dataclasses
 import html
 import json
 import os
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from braid._binding import ffi, lib
 from braid._device import Device
@@ -38,6 +38,7 @@ class ImportInfo:
     num_kept: int
     num_conditionals: int
     num_reloadable: int
+    num_stated: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,19 +55,31 @@ class Conditional:
     otherwise_handle: int = 0
 
 
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    """The memory of captured kernels whose code proves nothing; see braid_import_statement. `nodes` are addresses of
+    CUgraphNodes. `reads` and `writes` are ranges: pairs of an address and a number of bytes."""
+
+    nodes: Sequence[int]
+    reads: Sequence[Tuple[int, int]] = ()
+    writes: Sequence[Tuple[int, int]] = ()
+
+
 class Imported(Owned):
     """A CUDA graph that the program captured, as a graph of Braid: see braid_import_create. `captured` is the address
     of a CUgraph. `texts` are PTX, `files` paths to PTX. `find_text(entry)` returns further texts that have an entry, as
     strings. `buffers` are arrays that count as buffers of their own, such as the tensors of a framework that hands out
     parts of one block. `is_unwatched`: nobody looks at pinned, managed or peer memory before a frame has ended.
     `conditionals` has each conditional node, and `setters` the names of kernels that hand words to their handles.
-    `reloaded` are PTX that the modules were made of: kernels may also be loaded from these, to start early."""
+    `reloaded` are PTX that the modules were made of: kernels may also be loaded from these, to start early.
+    `statements` tell the memory of kernels whose code proves nothing."""
 
     def __init__(self, device: Device, captured: int, *, texts: Sequence[str] = (),
                  files: Sequence[Union[str, os.PathLike[str]]] = (),
                  find_text: Optional[Callable[[str], Sequence[str]]] = None,
                  buffers: Sequence[Any] = (), is_unwatched: bool = False,
-                 conditionals: Sequence[Conditional] = (), setters: Sequence[str] = (), reloaded: Sequence[str] = ()):
+                 conditionals: Sequence[Conditional] = (), setters: Sequence[str] = (), reloaded: Sequence[str] = (),
+                 statements: Sequence[Statement] = ()):
         run_deferred()
         if not isinstance(device, Device):
             raise refuse(f"an import is made for a device, and {device!r} is none")
@@ -74,6 +87,7 @@ class Imported(Owned):
         kept: List[Any] = []
         _fill_lists(options, kept, texts, files, buffers)
         _fill_conditionals(options, kept, conditionals, setters)
+        _fill_statements(options, kept, statements)
         options.is_unwatched = is_unwatched
         loaded = _texts_of(reloaded, kept, "reloaded")
         options.reloaded, options.num_reloaded = loaded, len(reloaded)
@@ -94,13 +108,15 @@ class Imported(Owned):
         return Graph._of_import(lib.braid_import_get_graph(self._owner.pointer), self._owner, Hold(self._owner))
 
     def update(self, captured: int, exec: Exec, *, buffers: Sequence[Any] = (), is_unwatched: bool = False,
-               conditionals: Sequence[Conditional] = (), setters: Sequence[str] = ()) -> None:
+               conditionals: Sequence[Conditional] = (), setters: Sequence[str] = (),
+               statements: Sequence[Statement] = ()) -> None:
         """Gives an exec of the graph the values of another capture of the same shape: see braid_import_update. The lists
         are those of the other capture."""
         options = ffi.new("braid_import_options *")
         kept: List[Any] = []
         _fill_lists(options, kept, (), (), buffers)
         _fill_conditionals(options, kept, conditionals, setters)
+        _fill_statements(options, kept, statements)
         options.is_unwatched = is_unwatched
         with self._owner as pointer, exec._owner as of:
             check(lib.braid_import_update(pointer, ffi.cast("void *", int(captured)), options, of))
@@ -170,6 +186,20 @@ def _fill_conditionals(options: Any, kept: List[Any], conditionals: Sequence[Con
     options.conditionals, options.num_conditionals = nodes, len(conditionals)
     options.setters, options.num_setters = names, len(setters)
     kept.extend([nodes, names])
+
+
+def _fill_statements(options: Any, kept: List[Any], statements: Sequence[Statement]) -> None:
+    told = ffi.new("braid_import_statement[]", len(statements))
+    for into, statement in zip(told, statements):
+        touched = [(False, at) for at in statement.reads] + [(True, at) for at in statement.writes]
+        nodes = ffi.new("const void *[]", [ffi.cast("void *", node) for node in statement.nodes])
+        ranges = ffi.new("braid_import_range[]", len(touched))
+        for range_, (is_written, (address, num_bytes)) in zip(ranges, touched):
+            range_.address, range_.bytes, range_.is_written = ffi.cast("void *", address), num_bytes, is_written
+        into.nodes, into.num_nodes, into.ranges, into.num_ranges = nodes, len(statement.nodes), ranges, len(touched)
+        kept.extend([nodes, ranges])
+    options.statements, options.num_statements = told, len(statements)
+    kept.append(told)
 
 
 class _Finder:

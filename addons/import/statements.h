@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captured nodes whose memory the program states.
+#ifndef BRAID_IMPORT_STATEMENTS_H
+#define BRAID_IMPORT_STATEMENTS_H
+
+#include "import/captured.h"
+
+struct stated_node {
+    const void *handle;
+    uint32_t node;
+    const braid_import_statement *statement; // NULL: none has it
+};
+
+struct import_statements {
+    const struct captured_graph *captured;
+    struct stated_node *by_handle; // all captured nodes, if there are statements
+    const braid_import_statement **by_node;
+};
+
+// Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT (names the statement whose node is in no graph,
+// or in another statement).
+braid_status braid_import_match_statements(const struct captured_graph *captured,
+                                           const braid_import_options *options,
+                                           struct import_statements *out_statements);
+void braid_import_statements_finish(struct import_statements *statements);
+
+// NULL: no statement has it.
+const braid_import_statement *braid_import_statement_of(const struct import_statements *statements,
+                                                        uint32_t node);
+
+// A node that a statement names.
+const struct captured_node *braid_import_stated_node(const struct import_statements *statements,
+                                                     const void *handle);
+
+#endif
