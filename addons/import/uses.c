@@ -330,7 +330,8 @@ static uint64_t span(const struct cuda_copy_parameters *copy, const struct cuda_
     return rows * side->pitch + copy->width;
 }
 
-// A range may cover several buffers, but all of it is in some.
+// A range may cover several buffers. If one of these is what is left of an allocation beside parts
+// that the program gives, it takes these along.
 static braid_status use_span(const struct finder *finder, uint64_t begin, uint64_t bytes,
                              bool writes)
 {
@@ -344,7 +345,7 @@ static braid_status use_span(const struct finder *finder, uint64_t begin, uint64
         if (place == PLACE_DEAD)
             return refuse_dead(finder, index);
         if (place != PLACE_BUFFER)
-            return distrust(finder, 0, "its statement has a range in no known memory");
+            return distrust(finder, 0, "a range that it touches is in no known memory");
         const struct import_buffer *of = &import_buffers(finder->memory)[index];
         at = of->begin + of->bytes;
         status = add_access(finder, index, writes);
@@ -527,10 +528,10 @@ static braid_status use_range(const struct finder *finder, uint64_t begin, uint6
     uint32_t index = 0;
     braid_status status =
         braid_import_memory_find(finder->memory, finder->node, begin, &place, &index);
-    if (!status && place == PLACE_BUFFER && leaves_part(finder, index, begin, bytes))
-        status = braid_import_memory_find_whole(finder->memory, begin, &place, &index);
     if (status)
         return status;
+    if (place == PLACE_BUFFER && leaves_part(finder, index, begin, bytes))
+        return use_span(finder, begin, bytes, writes);
     if (place == PLACE_DEAD)
         return refuse_dead(finder, index);
     if (place != PLACE_BUFFER && touches_part(finder, begin, bytes))

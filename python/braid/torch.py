@@ -1,20 +1,223 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of PyTorch as nodes of a graph on CUDA. Adding one imports PyTorch."""
+"""Programs of PyTorch: braid.torch.optimize captures a function as a CUDA graph, and plays it by a plan of Braid's.
+Operations of PyTorch as nodes of a graph: braid.torch.operation. Both import PyTorch when they are called."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, List, Sequence
+import glob
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from braid._describe import ACCESSES, unwrap
+from braid._device import Device
 from braid._errors import UnsupportedError, refuse
+from braid._exec import Exec
+from braid._graph import Graph
 from braid._handles import Node
+from braid._import import Imported
 from braid._memory import as_list
 from braid._options import NodeOptions, spell_out
+from braid._runner import Runner, RunnerInfo
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from braid._device import Stream
-    from braid._graph import Graph
+
+
+_devices: Dict[int, Device] = {}  # by the ordinal of PyTorch's device
+
+
+class Optimized:
+    """A function's work on the GPU as a plan. A call plays it once on PyTorch's current stream, and returns the tensors that
+    the function returned, with new values. Made by braid.torch.optimize."""
+
+    def __init__(self, imported: Imported, captured: Any, inputs: Sequence[Any], outputs: Any, device: Any):
+        self.imported, self.inputs, self.outputs = imported, tuple(inputs), outputs
+        self._device = device
+        self._captured = captured  # with its memory
+        self._runner = Runner(_adopt(device), imported.graph, as_before=lambda stream: captured.replay())
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Copies these tensors to `inputs`, if there are any, and plays the work. About 150 calls try ways to play,
+        PyTorch's own graph among them, and then all take the fastest."""
+        import torch
+
+        if inputs and len(inputs) != len(self.inputs):
+            raise refuse(f"the function was captured with {len(self.inputs)} inputs, and the call has {len(inputs)}")
+        for mine, given in zip(self.inputs, inputs):
+            if mine.shape != given.shape or mine.dtype != given.dtype:
+                raise refuse(f"an input was captured with {tuple(mine.shape)} elements of {mine.dtype}, and the call gives "
+                             f"{tuple(given.shape)} of {given.dtype}")
+        for mine, given in zip(self.inputs, inputs):
+            if mine is not given:
+                mine.copy_(given, non_blocking=True)
+        with torch.cuda.device(self._device):
+            self._runner.launch(int(torch.cuda.current_stream(self._device).cuda_stream))
+        return self.outputs
+
+    def wait(self) -> None:
+        """Blocks until the last call's work has ended."""
+        self._runner.wait()
+
+    @property
+    def graph(self) -> Graph:
+        return self.imported.graph
+
+    @property
+    def exec(self) -> Optional[Exec]:
+        """The exec that calls play by from now on. None while they try ways, and where PyTorch's own graph is the fastest."""
+        return self._runner.exec
+
+    @property
+    def info(self) -> RunnerInfo:
+        """How calls play, and the time of each way that was tried."""
+        return self._runner.info
+
+    @property
+    def report(self) -> Dict[str, Any]:
+        """Nodes, orders, and each node that keeps all its captured orders with the reason."""
+        return self.imported.report
+
+    @property
+    def text(self) -> str:
+        """The same as `report` and `info`, to read."""
+        info = self.info
+        return f"{self.imported.text}plays by: {info.way}{'' if info.is_chosen else ', and tries others'}\n" \
+               f"tried: {info.reason or 'nothing yet'}\n"
+
+
+def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = True, num_warm: int = 3) -> Optimized:
+    """Captures function(*inputs) as a CUDA graph, and returns a callable that plays its work. It runs `num_warm` times
+    before, so that PyTorch has compiled and chosen what it needs. The tensors `inputs`, parameters and all others that the
+    function uses stay where they are, and are read anew by each call. Memory of ATen's operations is that of their tensors,
+    by the operations' schemas. Kernels of Triton tell by their PTX. All others keep their captured orders.
+    `keep_memory`: no tensor gets memory that an earlier one had, since that would order their operations. The work then
+    takes as much memory as all its tensors together.
+    Raises UnsupportedError if PyTorch cannot capture the function, or if it draws random numbers."""
+    import torch
+
+    from braid import _torch
+
+    device = _device_of(inputs)
+    with torch.cuda.device(device):
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(num_warm):
+                function(*inputs)
+            side.synchronize()
+            torch._C._cuda_clearCublasWorkspaces()  # a workspace of the capture's own
+        captured = torch.cuda.CUDAGraph(keep_graph=True)
+        try:
+            recorder, memory, outputs = _capture(_torch, captured, side, lambda: function(*inputs), keep_memory, device)
+        except RuntimeError as error:
+            raise UnsupportedError(f"PyTorch cannot capture the function: {str(error).splitlines()[0]}") from error
+        finally:
+            torch._C._cuda_clearCublasWorkspaces()
+        if recorder.random:
+            raise UnsupportedError(f"'{min(recorder.random)}' draws random numbers, which only PyTorch's own graph can advance")
+        captured.instantiate()
+        imported = _import(captured, recorder, memory, device)
+    return Optimized(imported, captured, inputs, outputs, device)
+
+
+def _device_of(inputs: Sequence[Any]) -> Any:
+    import torch
+
+    for index, value in enumerate(inputs):
+        if not isinstance(value, torch.Tensor) or not value.is_cuda:
+            raise refuse(f"input {index} is no tensor of a GPU: put what stays the same into the function, by a lambda")
+    devices = {value.device for value in inputs} or {torch.device("cuda", torch.cuda.current_device())}
+    if len(devices) != 1:
+        raise refuse(f"the inputs are on {len(devices)} devices: give those of one")
+    return devices.pop()
+
+
+def _adopt(device: Any) -> Device:
+    """The device with PyTorch's context, which is the primary one."""
+    import ctypes
+
+    if device.index not in _devices:
+        context = ctypes.c_void_p()
+        if ctypes.CDLL("libcuda.so.1").cuCtxGetCurrent(ctypes.byref(context)) or not context.value:
+            raise UnsupportedError(f"PyTorch has no context of '{device}'")
+        _devices[device.index] = Device.adopt_cuda(context.value)
+    return _devices[device.index]
+
+
+def _capture(_torch: Any, captured: Any, side: Any, function: Callable[[], Any], keeps: bool, device: Any) -> Any:
+    import torch
+
+    def events() -> List[Any]:
+        return list(torch.cuda.memory._snapshot(device)["device_traces"][device.index])
+
+    torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=1 << 20)
+    try:
+        with torch.cuda.graph(captured, stream=side, capture_error_mode="thread_local"):
+            memory = _torch.Memory(events, keeps, device)
+            recorder = _torch.Recorder(_torch.Nodes(int(side.cuda_stream)), memory, device)
+            with recorder:
+                outputs = function()
+            memory.begin()
+    finally:
+        torch.cuda.memory._record_memory_history(enabled=None)
+    return recorder, memory, outputs
+
+
+def _import(captured: Any, recorder: Any, memory: Any, device: Any) -> Imported:
+    import torch
+
+    texts = _Texts()
+    others = [(block["address"], block["size"]) for segment in torch.cuda.memory_snapshot() if segment["device"] == device.index
+              for block in segment["blocks"] if block["state"] != "inactive"]
+    statements = recorder.statements()
+    graph = int(captured.raw_cuda_graph())
+    memory.blocks += others
+    imported = Imported(_adopt(device), graph, find_text=texts.find, statements=statements,
+                        buffers=[_Part(part) for part in memory.parts()])
+    if not texts.num_found:  # parts of tensors, where no code counts on whole ones
+        cuts = [range_ for statement in statements for range_ in (*statement.reads, *statement.writes)]
+        imported = Imported(_adopt(device), graph, statements=statements, buffers=[_Part(part) for part in memory.parts(cuts)])
+    return imported
+
+
+class _Part:
+    """Bytes as an array of the GPU."""
+
+    def __init__(self, part: Any):
+        self.__cuda_array_interface__ = {"data": (part[0], False), "shape": (part[1],), "typestr": "|u1", "version": 2}
+
+
+class _Texts:
+    """PTX of Triton's kernels, in the folders where Triton and PyTorch's compiler keep it."""
+
+    def __init__(self) -> None:
+        self.num_found = 0
+        user = os.path.join(os.path.expanduser("~"), ".triton", "cache")
+        compiled = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or os.path.join(
+            tempfile.gettempdir(), "torchinductor_" + _user_name())
+        self._folders = {os.environ.get("TRITON_CACHE_DIR") or user, os.path.join(compiled, "triton")}
+
+    def find(self, entry: str) -> List[str]:
+        paths = [path for folder in sorted(self._folders)
+                 for path in glob.glob(os.path.join(glob.escape(folder), "**", glob.escape(entry) + ".ptx"), recursive=True)]
+        found = []
+        for path in paths:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                found.append(file.read())
+        self.num_found += len(found)
+        return found
+
+
+def _user_name() -> str:
+    import getpass
+    import re
+
+    try:
+        return re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
+    except Exception:  # no name, as in a container
+        return ""
 
 
 @spell_out(NodeOptions)

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory that operations of PyTorch touch while a stream is captured."""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
+
+from torch import Tag, Tensor, empty, strided, uint8
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from braid._import import Statement
+
+Range = Tuple[int, int]  # an address and a number of bytes
+
+# Kernels of these operations may touch memory that is in no tensor of theirs, such as the states of libraries.
+_UNTOLD = ("linalg_", "_linalg_", "_fft_", "_cudnn_rnn", "_thnn_", "lstm", "gru", "cudnn_ctc", "_ctc_loss", "_use_cudnn", "cholesky",
+           "lu_", "_lu", "triangular_solve", "geqrf", "orm", "svd", "eig", "_spars", "sparse", "resize_", "set_", "_efficientzero",
+           "record_stream", "_nested", "nested")
+# Arguments that older schemas do not mark as written.
+_UNTOLD_WRITES = ("running_mean", "running_var", "noise")
+# cuBLAS keeps one workspace for all calls on a stream. A tensor map may hide its address.
+_BLAS = ("mm", "addmm", "_addmm", "bmm", "baddbmm", "addbmm", "linear", "matmul", "mv", "addmv", "dot", "vdot", "addr", "_scaled_mm",
+         "_grouped_mm", "_scaled_grouped_mm", "_int_mm", "einsum", "bilinear", "tensordot", "inner")
+
+
+@dataclasses.dataclass
+class Call:
+    """An operation that captured nodes."""
+
+    name: str
+    nodes: List[int]
+    reads: List[Range]
+    writes: List[Range]
+    is_told: bool  # it touches no other memory
+
+
+class Recorder(TorchDispatchMode):
+    """Notes each operation that captures nodes: `find_nodes()` returns those captured since it was last called. `memory`
+    tells what PyTorch's allocator did."""
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:  # compiled code runs as it was compiled, and not operation by operation
+        return True
+
+    def __init__(self, find_nodes: Callable[[], List[int]], memory: Any, device: Any):
+        super().__init__()
+        self.calls: List[Call] = []
+        self.random: Set[str] = set()
+        self._find_nodes, self._memory, self._device = find_nodes, memory, device
+        self._kept: List[Any] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not hasattr(function, "_schema"):  # an operator of operators: the parts come here
+            return function(*args, **kwargs)
+        self._find_nodes()  # of nobody's
+        self._memory.begin()
+        reads, writes = _split(function, args, kwargs, self._device)
+        result = function(*args, **kwargs)
+        nodes = self._find_nodes()
+        if nodes:
+            made = list(_tensors_of(result, self._device))
+            writes += _ranges_of(made)
+            name = str(function).removeprefix("aten.")
+            writes += self._memory.end(name.startswith(_BLAS), made)
+            self._kept += made
+            if getattr(Tag, "nondeterministic_seeded", None) in getattr(function, "tags", ()):
+                self.random.add(str(function))
+            self.calls.append(Call(str(function), nodes, reads, writes, _is_told(function, [*_flat(args), *_flat(kwargs), *made])))
+        return result
+
+    def statements(self) -> List[Statement]:
+        return [Statement(call.nodes, call.reads, call.writes) for call in self.calls if call.is_told]
+
+
+def _is_told(function: Any, values: Iterable[Any]) -> bool:
+    """Whether the schema and the tensors say all that the operation touches."""
+    name = str(function)
+    if not name.startswith("aten.") or name.removeprefix("aten.").startswith(_UNTOLD):
+        return False
+    return all(type(value).__torch_dispatch__ is Tensor.__torch_dispatch__ and value.layout is strided
+               for value in values if isinstance(value, Tensor))
+
+
+def _split(function: Any, args: Sequence[Any], kwargs: Dict[str, Any], device: Any) -> Tuple[List[Range], List[Range]]:
+    """The memory of an operation's arguments, by its schema: read, and written."""
+    reads: List[Range] = []
+    writes: List[Range] = []
+    formals = list(function._schema.arguments)
+    by_name = {formal.name: formal for formal in formals}
+    given = [*zip(formals, args), *((by_name[name], value) for name, value in kwargs.items() if name in by_name)]
+    for formal, value in given:
+        is_written = (formal.alias_info is not None and formal.alias_info.is_write) or formal.name in _UNTOLD_WRITES
+        (writes if is_written else reads).extend(_ranges_of(_tensors_of(value, device)))
+    return reads, writes
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _flat(item)
+    elif isinstance(value, dict):
+        yield from _flat(list(value.values()))
+    else:
+        yield value
+
+
+def _tensors_of(value: Any, device: Any) -> Iterator[Tensor]:
+    return (item for item in _flat(value) if isinstance(item, Tensor) and item.device == device)
+
+
+def _ranges_of(tensors: Iterable[Tensor]) -> List[Range]:
+    """From the first byte of each to behind its last. A tensor's strides are not negative."""
+    found = []
+    for tensor in tensors:
+        if tensor.layout is strided and tensor.numel():
+            reach = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+            found.append((tensor.data_ptr(), (reach + 1) * tensor.element_size()))
+    return found
+
+
+# ---- PyTorch's allocator ----
+
+_ROUND = 512  # blocks are multiples of it
+
+
+class Memory:
+    """What the allocator hands out during a capture. Memory that is freed is taken at once, if `keeps`, so that no later
+    tensor gets it: two that share memory cannot be used at once. `snapshot()` returns the list of events so far."""
+
+    def __init__(self, events: Callable[[], List[Dict[str, Any]]], keeps: bool, device: Any):
+        self.blocks: List[Range] = []  # each that was handed out
+        self._events, self._keeps, self._device = events, keeps, device
+        self._num = len(events())
+        self._live: Dict[int, int] = {}
+        self._fresh: Dict[int, int] = {}  # of the operation at hand
+        self._library: List[Range] = []
+        self._plugs: List[Any] = []
+
+    def begin(self) -> None:
+        """Before an operation."""
+        self._look()
+        self._fresh = {}
+
+    def end(self, uses_library: bool, made: Sequence[Any]) -> List[Range]:
+        """After an operation that made these tensors: memory that it used besides."""
+        self._fresh = {}
+        freed = self._look()
+        own = {tensor.untyped_storage().data_ptr() for tensor in made if tensor.layout is strided}
+        stay = [(address, size) for address, size in self._fresh.items() if address not in own and self._live.get(address) == size]
+        self._library += stay
+        return freed + stay + (self._library if uses_library else [])
+
+    def _look(self) -> List[Range]:
+        """Follows the allocator. Returns blocks that it handed out and took back since."""
+        events = self._events()
+        passing: List[Range] = []
+        freed: List[int] = []
+        for event in events[self._num:]:
+            address, size = int(event["addr"]), int(event["size"])
+            if event["action"] == "alloc":
+                self._live[address] = self._fresh[address] = size
+                self.blocks.append((address, -(-size // _ROUND) * _ROUND))
+            elif event["action"] == "free_completed" and address in self._live:
+                freed.append(self._live.pop(address))
+                if address in self._fresh:
+                    passing.append((address, size))
+        self._num = len(events)
+        if self._keeps and freed:
+            self._plugs += [empty(size, dtype=uint8, device=self._device) for size in sorted(freed, reverse=True)]
+            self._num = len(self._events())
+        return passing
+
+    def parts(self, cuts: Iterable[Range] = ()) -> List[Range]:
+        """The memory as parts that do not overlap. A block that shares bytes with another is one part with it, since an
+        address tells no time. `cuts`: parts also end where these ranges begin or end."""
+        joined: List[List[int]] = []
+        for address, size in sorted(self.blocks):
+            if joined and address < joined[-1][1]:
+                joined[-1][1] = max(joined[-1][1], address + size)
+            else:
+                joined.append([address, address + size])
+        ends = sorted({end for address, size in cuts for end in (address, address + size)})
+        found: List[Range] = []
+        at = 0
+        for begin, end in joined:
+            while at < len(ends) and ends[at] <= begin:
+                at += 1
+            inside = []
+            while at < len(ends) and ends[at] < end:
+                inside.append(ends[at])
+                at += 1
+            found += [(a, b - a) for a, b in zip([begin, *inside], [*inside, end])]
+        return found
+
+
+# ---- the driver ----
+
+
+class Nodes:
+    """The nodes that a stream captures."""
+
+    def __init__(self, stream: int):
+        self._cuda = ctypes.CDLL("libcuda.so.1")
+        self._stream, self._known = stream, set()  # type: int, Set[int]
+
+    def _call(self, name: str, *args: Any) -> None:
+        result = getattr(self._cuda, name)(*args)
+        if result:
+            raise RuntimeError(f"{name} returns {result} while braid.torch.optimize reads a capture")
+
+    def __call__(self) -> List[int]:
+        """Those captured since it was last called."""
+        status, number, graph = ctypes.c_int(), ctypes.c_uint64(), ctypes.c_void_p()
+        self._call("cuStreamGetCaptureInfo_v2", ctypes.c_void_p(self._stream), ctypes.byref(status), ctypes.byref(number),
+                   ctypes.byref(graph), None, None)
+        if not graph.value:
+            return []
+        num = ctypes.c_size_t()
+        self._call("cuGraphGetNodes", graph, None, ctypes.byref(num))
+        if num.value == len(self._known):
+            return []
+        found = (ctypes.c_void_p * num.value)()
+        self._call("cuGraphGetNodes", graph, found, ctypes.byref(num))
+        new = [node for node in found if node is not None and node not in self._known]
+        self._known.update(new)
+        return new
