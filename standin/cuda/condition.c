@@ -128,10 +128,9 @@ CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out_handle, CU
     if (out_handle == NULL || flags > CU_GRAPH_COND_ASSIGN_DEFAULT)
         return CUDA_ERROR_INVALID_VALUE;
     world_lock();
-    if (!handles_known(HANDLE_GRAPH, graph))
+    result = context_check(context);
+    if (result == CUDA_SUCCESS && !handles_known(HANDLE_GRAPH, graph))
         result = CUDA_ERROR_INVALID_VALUE;
-    else if (context != NULL)
-        result = context_check(context);
     if (result == CUDA_SUCCESS) {
         const struct condition *condition =
             make(graph, first_value, flags == CU_GRAPH_COND_ASSIGN_DEFAULT);

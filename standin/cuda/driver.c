@@ -53,6 +53,13 @@ int close_driver(void **state)
     return 0;
 }
 
+CUcontext current_context(void)
+{
+    CUcontext context;
+    must(cuCtxGetCurrent(&context));
+    return context;
+}
+
 CUstream make_stream(void)
 {
     CUstream stream = NULL;

@@ -27,6 +27,7 @@ void must_be_at(CUresult result, CUresult expected, const char *call, const char
 int open_driver(void **state);
 int close_driver(void **state);
 
+CUcontext current_context(void);
 CUstream make_stream(void);          // non-blocking
 CUevent make_event(void);            // without timing
 unsigned *make_memory(size_t count); // device memory of that many words, by its host address

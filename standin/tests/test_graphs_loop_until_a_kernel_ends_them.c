@@ -90,7 +90,7 @@ static void make_loop(struct loop *loop, unsigned left, bool begins, unsigned fl
     must(cuModuleGetFunction(&loop->begin, loop->module, "begin"));
     must(cuModuleGetFunction(&loop->next, loop->module, "next"));
     must(cuGraphCreate(&loop->graph, 0));
-    must(cuGraphConditionalHandleCreate(&loop->handle, loop->graph, NULL, 1, flags));
+    must(cuGraphConditionalHandleCreate(&loop->handle, loop->graph, current_context(), 1, flags));
     CUgraphNode before = NULL;
     if (begins)
         before = add_kernel(loop->graph, NULL, loop->begin, (void *[]){ &loop->handle, &first });
@@ -203,7 +203,7 @@ static void loops_side_by_side_in_a_body_are_refused(void **state)
         make_loop(&loop, 2, true, 0);
         for (int i = 0; i < 2; i++) {
             CUgraphConditionalHandle handle;
-            must(cuGraphConditionalHandleCreate(&handle, loop.body, NULL, 0,
+            must(cuGraphConditionalHandleCreate(&handle, loop.body, current_context(), 0,
                                                 CU_GRAPH_COND_ASSIGN_DEFAULT));
             CUgraphNodeParams params = loop_node(handle);
             must(cuGraphAddNode_v2(&inside[i], loop.body, &inside[0], NULL, i && is_behind,
@@ -237,7 +237,7 @@ static void a_branch_runs_the_arm_that_its_condition_chooses(void **state)
             must(cuModuleLoadData(&module, loop_kernels));
             must(cuModuleGetFunction(&begin, module, "begin"));
             must(cuGraphCreate(&graph, 0));
-            must(cuGraphConditionalHandleCreate(&handle, graph, NULL, 0, 0));
+            must(cuGraphConditionalHandleCreate(&handle, graph, current_context(), 0, 0));
             CUgraphNode before = add_kernel(graph, NULL, begin, (void *[]){ &handle, &first });
             CUgraphNodeParams params = conditional_node(handle, CU_GRAPH_COND_TYPE_IF, num_arms);
             must(cuGraphAddNode_v2(&node, graph, &before, NULL, 1, &params));
@@ -271,7 +271,8 @@ static void conditional_nodes_of_no_kind_are_refused(void **state)
     CUgraphNode node;
     CUgraphConditionalHandle handle;
     must(cuGraphCreate(&graph, 0));
-    must(cuGraphConditionalHandleCreate(&handle, graph, NULL, 0, 0));
+    must_be(cuGraphConditionalHandleCreate(&handle, graph, NULL, 0, 0), CUDA_ERROR_INVALID_CONTEXT);
+    must(cuGraphConditionalHandleCreate(&handle, graph, current_context(), 0, 0));
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         CUgraphNodeParams params = conditional_node(handle, wrong[i].type, wrong[i].size);
         must_be(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);

@@ -23,7 +23,8 @@ static CUgraphNodeParams tell(CUgraphNode node, CUgraphNodeType type)
 static CUgraphNodeParams conditional(CUgraph graph, CUgraphConditionalNodeType type, unsigned size)
 {
     CUgraphNodeParams params = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
-    must(cuGraphConditionalHandleCreate(&params.conditional.handle, graph, NULL, 0, 0));
+    must(
+        cuGraphConditionalHandleCreate(&params.conditional.handle, graph, current_context(), 0, 0));
     params.conditional.type = type;
     params.conditional.size = size;
     return params;

@@ -106,7 +106,10 @@ uint64_t make_handle(void)
     const CUgraphNode *after;
     size_t num_after;
     CUgraphConditionalHandle handle;
-    must(cuGraphConditionalHandleCreate(&handle, captured_graph(&after, &num_after), NULL, 0, 0));
+    CUcontext context;
+    must(cuCtxGetCurrent(&context));
+    must(
+        cuGraphConditionalHandleCreate(&handle, captured_graph(&after, &num_after), context, 0, 0));
     return handle;
 }
 

@@ -218,7 +218,7 @@ class Core:
 
     def make_handle(self):
         handle = ctypes.c_uint64()
-        self.program.call("cuGraphConditionalHandleCreate", ctypes.byref(handle), self.captured()[0], None, 0, 0)
+        self.program.call("cuGraphConditionalHandleCreate", ctypes.byref(handle), self.captured()[0], self.program.context, 0, 0)
         return handle.value
 
     def add(self, handle, kind):
