@@ -347,7 +347,8 @@ imported() {
 warp() {
     step warp beside_python bench/gpu/captured_mujoco_warp.py --ways --worlds 1 16 256 1024 4096
     step warp-deterministic beside_python bench/gpu/captured_mujoco_warp.py --deterministic --orders 30 --worlds 1 16
-    grep -h '^|\|^# of\|^# plays\|^# tried' "$results/warp.log" "$results/warp-deterministic.log"
+    step warp-islands beside_python bench/gpu/captured_mujoco_warp.py --islands
+    grep -h '^|\|^# of\|^# plays\|^# tried' "$results/warp.log" "$results/warp-deterministic.log" "$results/warp-islands.log"
 }
 
 solver() {

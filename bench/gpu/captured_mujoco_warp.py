@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of MuJoCo Warp as its own CUDA graph, and the same captured step as a plan of Braid's, in one process by turns.
 
-    captured_mujoco_warp.py [--models NAME...] [--worlds N...] [--deterministic] [--ways] [--reload] [--orders N]
+    captured_mujoco_warp.py [--models NAME...] [--worlds N...] [--deterministic] [--ways] [--islands] [--reload] [--orders N]
 
 Needs warp-lang, mujoco, mujoco-warp and a CUDA device. The iterations of the solver are fixed, which Warp's conditional
 graphs would end early: a driver before CUDA 13.2 does not tell conditional nodes. Each row has the medians of rounds that
 alternate, and how far the states are apart after 5 steps: of the way from Warp's graph, and of that from itself.
 --reload lets kernels be loaded from their PTX, so that they start early. It tells how many may be, and why others may not.
+--islands plays it with islands: stretches of lanes as one kernel each, and the whole graph as one kernel of so many
+lanes. It prints the kernels that became islands, the nodes in them, the reasons of the others, and the time of creation.
 --orders plays the plan on one lane in N random orders that it allows, and Warp's graph beside a loaded memory.
 """
 import argparse
+import collections
 import os
 import random
 import time
@@ -115,6 +118,44 @@ def find_ways(optimized, wants_all):
     return ways
 
 
+def outside(made, graph):
+    """The reasons why nodes are in no island, each with its number of nodes, most first."""
+    plan, found = made.schedule, collections.Counter()
+    for node in graph.nodes:
+        place = plan.placement(node)
+        if place.lane is not None and place.island is None:
+            found[plan.explain(node).partition("not in an island: ")[2].partition(";")[0]] += 1
+    return "; ".join(f"{num}: {reason}" for reason, num in found.most_common(8))
+
+
+def find_islands(optimized, wanted):
+    """Execs whose plans have islands, by the name of the row. One that is refused has a line with the reason."""
+    device, graph = braid.warp._adopt(wp.get_device()), optimized.graph
+    ways = {"no islands, 1 lane": {"islands": "never", "max_lanes": 1},
+            "no islands, 8 lanes": {"islands": "never", "max_lanes": 8}}
+    for lanes in wanted:
+        ways[f"islands: {lanes} lane{'s' if lanes > 1 else ''}"] = {"islands": "always", "max_lanes": lanes}
+    ways["islands: as it pays"] = {"islands": "auto"}
+    ways["islands: whole"] = {"islands": "whole"}
+    for lanes in wanted:
+        ways[f"islands: whole, {lanes} lane{'s' if lanes > 1 else ''}"] = {"islands": "whole", "max_lanes": lanes}
+    made = {}
+    for way, how in ways.items():
+        begin = time.perf_counter()
+        try:
+            found = braid.Exec(device, graph, **how)
+        except braid.Error as error:
+            print(f"# {way}: refused after {time.perf_counter() - begin:.2f} s: {error}", flush=True)
+            continue
+        seconds, info = time.perf_counter() - begin, found.info
+        all_inside = info.reason.startswith("graph: one island")
+        reasons = "" if all_inside or how["islands"] == "never" else f"; outside {outside(found, graph)}"
+        print(f"# {way}: made in {seconds:.2f} s, {info.reason}; {info.num_islands} islands with {info.num_island_nodes} of "
+              f"{len(graph.nodes)} nodes on {found.schedule.info.num_lanes} lanes{reasons}", flush=True)
+        made[way] = lambda played=found: played.launch(int(wp.get_stream().cuda_stream))
+    return made
+
+
 def settle(optimized):
     """Calls until the fastest way is chosen, and waits now and then, as a program does."""
     num = 0
@@ -178,6 +219,8 @@ def run(name, num_worlds, given):
     lines = optimized.text.splitlines()
     print("\n".join("# " + line[:300] for line in [*lines[:12], *lines[-2:]]), flush=True)
     show(name, num_worlds, step, find_ways(optimized, given.ways))
+    if given.islands:
+        show(name, num_worlds, step, find_islands(optimized, given.islands))
     if given.orders:
         play_in_orders(step, optimized, given.orders)
 
@@ -188,9 +231,12 @@ def main():
     options.add_argument("--worlds", nargs="+", type=int, default=[1])
     options.add_argument("--deterministic", action="store_true")
     options.add_argument("--ways", action="store_true", help="also other numbers of lanes")
+    options.add_argument("--islands", nargs="*", type=int, metavar="LANES", help="also islands of so many lanes: 1, 4 and 8")
     options.add_argument("--reload", action="store_true", help="kernels may be loaded from their PTX")
     options.add_argument("--orders", type=int, default=0, metavar="N")
     given = options.parse_args()
+    if given.islands == []:
+        given.islands = [1, 4, 8]
     print("| model | worlds | way | us | ratio | apart | Warp from itself |\n|---|---|---|---|---|---|---|")
     for name in given.models:
         for num_worlds in given.worlds:
