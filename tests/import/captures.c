@@ -26,53 +26,24 @@ const char text[] =
          ".visible .entry follow(.param .u64 at, .param .u64 to) {\n"
          ".reg .u64 %d<3>; .reg .u32 %r;\nld.param.u64 %d0, [at]; ld.param.u64 %d2, [to];\n"
          "ld.global.u64 %d1, [%d0];\nld.global.u32 %r, [%d1]; st.global.u32 [%d2], %r;\nret;\n}\n";
-struct captures here;
-
-void must(CUresult result)
-{
-    if (result)
-        fail_msg("the driver returns %d", (int)result);
-}
+CUstream side;
 
 int open_captures(void **state)
 {
     (void)state;
-    CUcontext context;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &here.device));
-    must(cuDevicePrimaryCtxRetain(&context, 0));
-    must(cuCtxSetCurrent(context));
-    must(cuModuleLoadData(&here.module, text));
-    must(cuStreamCreate(&here.stream, CU_STREAM_NON_BLOCKING));
-    must(cuStreamCreate(&here.side, CU_STREAM_NON_BLOCKING));
-    must(cuEventCreate(&here.event, CU_EVENT_DISABLE_TIMING));
-    for (int i = 0; i < 4; i++)
-        must(cuMemAlloc_v2(&here.memory[i], BYTES));
+    open_here(text, BYTES);
+    must(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
     return 0;
 }
 
 int close_captures(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4; i++)
-        must(cuMemFree_v2(here.memory[i]));
-    must(cuEventDestroy_v2(here.event));
-    must(cuStreamDestroy_v2(here.stream));
-    must(cuStreamDestroy_v2(here.side));
-    must(cuModuleUnload(here.module));
-    check_ok(braid_device_close(here.device));
-    must(cuDevicePrimaryCtxRelease_v2(0));
+    must(cuStreamDestroy_v2(side));
+    close_here();
     return 0;
 }
 
-void launch_on(CUstream on, const char *name, const uint64_t *args)
-{
-    CUfunction function;
-    void *params[MOST_ARGS];
-    for (int i = 0; i < MOST_ARGS; i++)
-        params[i] = (void *)(uintptr_t)&args[i];
-    must(cuModuleGetFunction(&function, here.module, name));
-    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, on, params, NULL));
-}
 void begin_capture(void)
 {
     must(cuStreamBeginCapture_v2(here.stream, CU_STREAM_CAPTURE_MODE_RELAXED));

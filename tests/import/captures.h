@@ -6,12 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <braid/braid.h>
+#include "import/here.h"
 
-#include "cuda_abi.h"
-#include "support/check.h"
-
-enum { BYTES = 4096, MOST_ARGS = 4 };
+enum { BYTES = 4096 };
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 
@@ -20,26 +17,12 @@ enum { BYTES = 4096, MOST_ARGS = 4 };
 extern const char text[];
 extern const char copy_text[]; // has copy alone, and no variable
 
-struct captures {
-    braid_device *device;
-    CUmodule module;
-    CUstream stream, side;
-    CUevent event;
-    CUdeviceptr memory[4]; // BYTES each
-    CUgraph graph;
-    braid_import *import;
-    braid_import_info info;
-};
-extern struct captures here;
+extern CUstream side; // captured beside the stream
 
-void must(CUresult result);
 int open_captures(void **state);
 int close_captures(void **state);
 
-void launch_on(CUstream on, const char *name, const uint64_t *args);
-#define LAUNCH(name, ...) launch_on(here.stream, name, (const uint64_t[MOST_ARGS]){ __VA_ARGS__ })
-#define LAUNCH_BESIDE(name, ...)                                                                   \
-    launch_on(here.side, name, (const uint64_t[MOST_ARGS]){ __VA_ARGS__ })
+#define LAUNCH_BESIDE(name, ...) launch_on(side, name, (const uint64_t[MOST_ARGS]){ __VA_ARGS__ })
 
 void begin_capture(void);
 void wait_for(CUstream on, CUstream before);

@@ -42,62 +42,34 @@ static const char all[] = KERNELS CHANGE(
 const char *const conditional_setters[3] = { "set", "set_not", "set_both" };
 struct conditionals there;
 
-void must(CUresult result)
-{
-    if (result)
-        fail_msg("the driver returns %d", (int)result);
-}
-
 int open_conditionals(void **state)
 {
     (void)state;
-    CUcontext context;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &there.device));
-    must(cuDevicePrimaryCtxRetain(&context, 0));
-    must(cuCtxSetCurrent(context));
-    must(cuModuleLoadData(&there.module, all));
-    must(cuStreamCreate(&there.stream, CU_STREAM_NON_BLOCKING));
-    for (int i = 0; i < WORDS; i++)
-        must(cuMemAlloc_v2(&there.memory[i], 64));
+    open_here(all, 64);
     return 0;
 }
 
 int close_conditionals(void **state)
 {
     (void)state;
-    for (int i = 0; i < WORDS; i++)
-        must(cuMemFree_v2(there.memory[i]));
-    must(cuStreamDestroy_v2(there.stream));
-    must(cuModuleUnload(there.module));
-    check_ok(braid_device_close(there.device));
-    must(cuDevicePrimaryCtxRelease_v2(0));
+    close_here();
     return 0;
 }
 
 // ---- capturing ----
 
-void launch_on(CUstream on, const char *name, const uint64_t *args)
-{
-    CUfunction function;
-    void *params[MOST_ARGS];
-    for (int i = 0; i < MOST_ARGS; i++)
-        params[i] = (void *)(uintptr_t)&args[i];
-    must(cuModuleGetFunction(&function, there.module, name));
-    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, on, params, NULL));
-}
-
 void begin(void)
 {
     there.num_told = 0;
-    there.import = NULL;
-    must(cuStreamBeginCapture_v2(there.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    here.import = NULL;
+    must(cuStreamBeginCapture_v2(here.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 }
 
 static CUgraph captured_graph(const CUgraphNode **out_after, size_t *out_num)
 {
     CUstreamCaptureStatus status;
     CUgraph graph;
-    must(cuStreamGetCaptureInfo_v2(there.stream, &status, NULL, &graph, out_after, out_num));
+    must(cuStreamGetCaptureInfo_v2(here.stream, &status, NULL, &graph, out_after, out_num));
     return graph;
 }
 
@@ -127,7 +99,7 @@ static CUgraphNode add_node(uint64_t handle, braid_import_conditional_kind kind,
     params.conditional.size = num_bodies;
     must(cuCtxGetCurrent(&params.conditional.ctx));
     must(cuGraphAddNode_v2(&node, graph, after, NULL, num_after, &params));
-    must(cuStreamUpdateCaptureDependencies(there.stream, &node, 1, 1)); // in place of others
+    must(cuStreamUpdateCaptureDependencies(here.stream, &node, 1, 1)); // in place of others
     for (uint32_t i = 0; i < num_bodies; i++)
         out_bodies[i] = params.conditional.phGraph_out[i];
     return node;
@@ -151,8 +123,8 @@ struct conditional add_conditional(braid_import_conditional_kind kind, CUdevicep
 
 void enter_body(struct conditional *conditional, int which)
 {
-    must(cuStreamEndCapture(there.stream, &conditional->around));
-    must(cuStreamBeginCaptureToGraph(there.stream, conditional->told.bodies[which], NULL, NULL, 0,
+    must(cuStreamEndCapture(here.stream, &conditional->around));
+    must(cuStreamBeginCaptureToGraph(here.stream, conditional->told.bodies[which], NULL, NULL, 0,
                                      CU_STREAM_CAPTURE_MODE_RELAXED));
 }
 
@@ -162,8 +134,8 @@ void leave_body(struct conditional *conditional)
     const braid_import_conditional *told = &conditional->told;
     const CUgraphNode node = (CUgraphNode)(told->otherwise ? told->otherwise : told->node);
     CUgraph body;
-    must(cuStreamEndCapture(there.stream, &body));
-    must(cuStreamBeginCaptureToGraph(there.stream, conditional->around, &node, NULL, 1,
+    must(cuStreamEndCapture(here.stream, &body));
+    must(cuStreamBeginCaptureToGraph(here.stream, conditional->around, &node, NULL, 1,
                                      CU_STREAM_CAPTURE_MODE_RELAXED));
 }
 
@@ -210,40 +182,39 @@ struct conditional begin_branch(CUdeviceptr word, int arms, bool is_pair)
 void import_all(braid_status status, const char *message)
 {
     const char *const texts[] = { there.gives_all_texts ? all : known };
-    must(cuStreamEndCapture(there.stream, &there.graph));
+    must(cuStreamEndCapture(here.stream, &here.graph));
     const braid_import_options options = { .texts = texts,
                                            .num_texts = 1,
                                            .conditionals = there.told,
                                            .num_conditionals = there.num_told,
                                            .setters = conditional_setters,
                                            .num_setters = 3 };
-    const braid_status found =
-        braid_import_create(there.device, there.graph, &options, &there.import);
+    const braid_status found = braid_import_create(here.device, here.graph, &options, &here.import);
     if (found != status || (message && !strstr(braid_error_get_message(), message)))
         fail_msg("%d, where '%s' is expected: %s", (int)found, message ? message : "success",
                  braid_error_get_message());
-    braid_import_get_info(there.import, &there.info);
+    braid_import_get_info(here.import, &here.info);
 }
 
 static void set_words(const uint32_t *words)
 {
     for (int i = 0; i < WORDS; i++)
-        must(cuMemcpyHtoD_v2(there.memory[i], &words[i], sizeof(words[i])));
+        must(cuMemcpyHtoD_v2(here.memory[i], &words[i], sizeof(words[i])));
 }
 
 static void get_words(uint32_t *out_words)
 {
     for (int i = 0; i < WORDS; i++)
-        must(cuMemcpyDtoH_v2(&out_words[i], there.memory[i], sizeof(out_words[i])));
+        must(cuMemcpyDtoH_v2(&out_words[i], here.memory[i], sizeof(out_words[i])));
 }
 
 void play_captured(const uint32_t *words, uint32_t *out_words)
 {
     CUgraphExec exec;
-    must(cuGraphInstantiateWithFlags(&exec, there.graph, 0));
+    must(cuGraphInstantiateWithFlags(&exec, here.graph, 0));
     set_words(words);
-    must(cuGraphLaunch(exec, there.stream));
-    must(cuStreamSynchronize(there.stream));
+    must(cuGraphLaunch(exec, here.stream));
+    must(cuStreamSynchronize(here.stream));
     get_words(out_words);
     must(cuGraphExecDestroy(exec));
 }
@@ -251,7 +222,7 @@ void play_captured(const uint32_t *words, uint32_t *out_words)
 void play_imported(const uint32_t *words, uint32_t *out_words)
 {
     braid_exec *exec;
-    check_ok(braid_exec_create(there.device, braid_import_get_graph(there.import), NULL, &exec));
+    check_ok(braid_exec_create(here.device, braid_import_get_graph(here.import), NULL, &exec));
     set_words(words);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
@@ -261,6 +232,6 @@ void play_imported(const uint32_t *words, uint32_t *out_words)
 
 void end(void)
 {
-    braid_import_destroy(there.import);
-    must(cuGraphDestroy(there.graph));
+    braid_import_destroy(here.import);
+    must(cuGraphDestroy(here.graph));
 }

@@ -6,27 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <braid/braid.h>
+#include "import/here.h"
 
-#include "cuda_abi.h"
-#include "support/check.h"
-
-enum { WORDS = 4, MOST_ARGS = 4, MOST_CONDITIONALS = 8 };
+enum { WORDS = MEMORIES, MOST_CONDITIONALS = 16 };
 
 // Kernels up(word), down(word), clear(word), move(from, to), and without texts hidden(word) and
 // set_unnamed(handle, word). Setters: set(handle, word), set_not(handle, word), set_both(handle,
 // handle, word).
 struct conditionals {
-    braid_device *device;
-    CUmodule module;
-    CUstream stream;
-    CUdeviceptr memory[WORDS]; // each an allocation
-    CUgraph graph;
     braid_import_conditional told[MOST_CONDITIONALS];
     uint32_t num_told;
     bool gives_all_texts; // also those of hidden kernels
-    braid_import *import;
-    braid_import_info info;
 };
 extern struct conditionals there;
 extern const char *const conditional_setters[3];
@@ -37,12 +27,8 @@ struct conditional {
     uint32_t index; // in `told`
 };
 
-void must(CUresult result);
 int open_conditionals(void **state);
 int close_conditionals(void **state);
-
-void launch_on(CUstream on, const char *name, const uint64_t *args);
-#define LAUNCH(name, ...) launch_on(there.stream, name, (const uint64_t[MOST_ARGS]){ __VA_ARGS__ })
 
 void begin(void);
 uint64_t make_handle(void);

@@ -11,8 +11,8 @@ static void refuse(const char *message)
 
 static struct conditional add_loop(void)
 {
-    LAUNCH("up", there.memory[0]);
-    return begin_conditional(BRAID_IMPORT_WHILE, there.memory[0]);
+    LAUNCH("up", here.memory[0]);
+    return begin_conditional(BRAID_IMPORT_WHILE, here.memory[0]);
 }
 
 static void a_node_that_no_list_names_is_refused(void **state)
@@ -20,7 +20,7 @@ static void a_node_that_no_list_names_is_refused(void **state)
     (void)state;
     begin();
     struct conditional loop = add_loop();
-    LAUNCH("down", there.memory[0]);
+    LAUNCH("down", here.memory[0]);
     end_conditional(&loop);
     there.num_told = 0;
     refuse("node 2 of the captured graph, a conditional node, is not in the list of the options");
@@ -33,24 +33,24 @@ static void a_word_that_changes_behind_its_setter_is_refused(void **state)
         const char *writer = proven ? "up" : "hidden";
         begin();
         struct conditional loop = add_loop();
-        LAUNCH("set", loop.told.handle, there.memory[0]);
-        LAUNCH(writer, there.memory[0]);
+        LAUNCH("set", loop.told.handle, here.memory[0]);
+        LAUNCH(writer, here.memory[0]);
         leave_body(&loop);
         refuse("node 2 of the captured graph, a conditional node: node 2.1 may write its word "
                "behind node 2.0, which hands the word to it");
         begin();
         const uint64_t handle = make_handle();
-        LAUNCH("set", handle, there.memory[0]);
-        LAUNCH(writer, there.memory[0]);
-        add_conditional(BRAID_IMPORT_IF, there.memory[0], handle);
+        LAUNCH("set", handle, here.memory[0]);
+        LAUNCH(writer, here.memory[0]);
+        add_conditional(BRAID_IMPORT_IF, here.memory[0], handle);
         refuse("node 2 of the captured graph, a conditional node: node 1 may write its word "
                "behind node 0");
         // A branch inside may write it.
         begin();
         loop = add_loop();
-        LAUNCH("set", loop.told.handle, there.memory[0]);
-        struct conditional inner = begin_conditional(BRAID_IMPORT_IF, there.memory[1]);
-        LAUNCH(writer, there.memory[0]);
+        LAUNCH("set", loop.told.handle, here.memory[0]);
+        struct conditional inner = begin_conditional(BRAID_IMPORT_IF, here.memory[1]);
+        LAUNCH(writer, here.memory[0]);
         end_conditional(&inner);
         leave_body(&loop);
         refuse("node 2.2.0 may write its word behind node 2.0");
@@ -61,35 +61,35 @@ static void a_handle_without_its_setters_is_refused(void **state)
 {
     (void)state;
     begin();
-    add_conditional(BRAID_IMPORT_IF, there.memory[0], make_handle());
+    add_conditional(BRAID_IMPORT_IF, here.memory[0], make_handle());
     refuse("node 0 of the captured graph, a conditional node: no setter sets its handle in its "
            "own graph");
     begin();
     struct conditional loop = add_loop();
-    LAUNCH("down", there.memory[0]);
+    LAUNCH("down", here.memory[0]);
     leave_body(&loop);
     refuse("no setter sets its handle in its body");
     begin();
     loop = add_loop();
-    LAUNCH("set", loop.told.handle, there.memory[0]);
+    LAUNCH("set", loop.told.handle, here.memory[0]);
     end_conditional(&loop);
     refuse("nodes 2.0 and 2.1 both set its handle in its body");
     begin();
     loop = add_loop();
-    struct conditional inner = begin_conditional(BRAID_IMPORT_IF, there.memory[1]);
-    LAUNCH("set", loop.told.handle, there.memory[0]);
+    struct conditional inner = begin_conditional(BRAID_IMPORT_IF, here.memory[1]);
+    LAUNCH("set", loop.told.handle, here.memory[0]);
     end_conditional(&inner);
     end_conditional(&loop);
     refuse("node 2.1.0 sets its handle, in another graph");
     begin();
     loop = add_loop();
     end_conditional(&loop);
-    LAUNCH("set", loop.told.handle, there.memory[0]);
+    LAUNCH("set", loop.told.handle, here.memory[0]);
     refuse("nodes 1 and 3 both set its handle in its own graph");
     begin();
     const uint64_t handle = make_handle();
-    add_conditional(BRAID_IMPORT_IF, there.memory[0], handle);
-    LAUNCH("set", handle, there.memory[0]);
+    add_conditional(BRAID_IMPORT_IF, here.memory[0], handle);
+    LAUNCH("set", handle, here.memory[0]);
     refuse("node 1 sets its handle, and is not ordered before it");
 }
 
@@ -98,14 +98,14 @@ static void setters_of_other_words_are_refused(void **state)
     (void)state;
     begin();
     struct conditional loop = add_loop();
-    LAUNCH("set", loop.told.handle, there.memory[1]);
+    LAUNCH("set", loop.told.handle, here.memory[1]);
     leave_body(&loop);
     refuse("node 2.0 of the captured graph, setter 'set', has a parameter that is neither a "
            "handle of the list nor that node's word");
     begin();
     loop = add_loop();
     end_conditional(&loop);
-    LAUNCH("set", UINT64_C(12345678), there.memory[0]);
+    LAUNCH("set", UINT64_C(12345678), here.memory[0]);
     refuse("node 3 of the captured graph, setter 'set', has a parameter");
     begin();
     loop = add_loop();
@@ -116,7 +116,7 @@ static void setters_of_other_words_are_refused(void **state)
         there.gives_all_texts = i;
         begin();
         loop = add_loop();
-        LAUNCH("set_unnamed", loop.told.handle, there.memory[0]);
+        LAUNCH("set_unnamed", loop.told.handle, here.memory[0]);
         end_conditional(&loop);
         refuse("node 2.0 of the captured graph, kernel 'set_unnamed', may set the condition "
                "whose handle it has: no list names it as a setter");
@@ -130,10 +130,10 @@ static void second_nodes_stand_right_behind_the_first(void **state)
     for (int which = 0; which < 2; which++) {
         begin();
         const uint64_t handles[] = { make_handle(), make_handle() };
-        LAUNCH("set_both", handles[0], handles[1], there.memory[0]);
-        add_conditional(BRAID_IMPORT_IF, there.memory[0], handles[0]);
-        LAUNCH("up", there.memory[1]);
-        struct conditional other = add_conditional(BRAID_IMPORT_IF, there.memory[0], handles[1]);
+        LAUNCH("set_both", handles[0], handles[1], here.memory[0]);
+        add_conditional(BRAID_IMPORT_IF, here.memory[0], handles[0]);
+        LAUNCH("up", here.memory[1]);
+        struct conditional other = add_conditional(BRAID_IMPORT_IF, here.memory[0], handles[1]);
         there.told[0].otherwise = which ? (const void *)&there : other.told.node;
         there.told[0].otherwise_handle = handles[1];
         there.told[0].bodies[1] = other.told.bodies[0];
@@ -156,8 +156,8 @@ static void words_stand_in_memory_of_the_device(void **state)
            "memory");
     begin();
     CUdeviceptr own;
-    must(cuMemAllocAsync(&own, 64, there.stream));
-    must(cuMemFreeAsync(own, there.stream));
+    must(cuMemAllocAsync(&own, 64, here.stream));
+    must(cuMemFreeAsync(own, here.stream));
     handle = make_handle();
     LAUNCH("set", handle, own);
     add_conditional(BRAID_IMPORT_IF, own, handle);
@@ -193,7 +193,7 @@ static void lists_without_sense_are_refused(void **state)
         { .num_setters = 1, .setters = none },
     };
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-        assert_int_equal(braid_import_create(there.device, body, &lists[i], &there.import),
+        assert_int_equal(braid_import_create(here.device, body, &lists[i], &here.import),
                          BRAID_INVALID_ARGUMENT);
 }
 

@@ -7,10 +7,10 @@ static void any_allocation_may_fail(void **state)
 {
     (void)state;
     begin();
-    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, there.memory[0]);
-    LAUNCH("up", there.memory[1]);
-    struct conditional branch = begin_branch(there.memory[1], 3, true);
-    LAUNCH("down", there.memory[0]);
+    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, here.memory[0]);
+    LAUNCH("up", here.memory[1]);
+    struct conditional branch = begin_branch(here.memory[1], 3, true);
+    LAUNCH("down", here.memory[0]);
     end_conditional(&loop);
     import_all(BRAID_OK, NULL);
     assert_non_null(branch.told.otherwise);
@@ -22,7 +22,7 @@ static void any_allocation_may_fail(void **state)
     for (uint64_t nth = 1; status; nth++) {
         braid_import *import = NULL;
         failing_memory_arm_once(nth);
-        status = braid_import_create(there.device, there.graph, &options, &import);
+        status = braid_import_create(here.device, here.graph, &options, &import);
         assert_int_equal(status, failing_memory_disarm() ? BRAID_NO_MEMORY : BRAID_OK);
         assert_true(status || nth > 20);
         braid_import_destroy(import);

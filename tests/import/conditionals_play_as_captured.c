@@ -19,21 +19,21 @@ static void a_loop_counts_down(void **state)
 {
     (void)state;
     begin();
-    LAUNCH("up", there.memory[3]);
-    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, there.memory[0]);
-    LAUNCH("up", there.memory[1]);
-    LAUNCH("up", there.memory[2]);
-    LAUNCH("down", there.memory[0]);
+    LAUNCH("up", here.memory[3]);
+    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, here.memory[0]);
+    LAUNCH("up", here.memory[1]);
+    LAUNCH("up", here.memory[2]);
+    LAUNCH("down", here.memory[0]);
     end_conditional(&loop);
-    LAUNCH("move", there.memory[1], there.memory[3]); // shares memory with the body
+    LAUNCH("move", here.memory[1], here.memory[3]); // shares memory with the body
     import_all(BRAID_OK, NULL);
-    assert_int_equal(there.info.num_conditionals, 1);
-    assert_int_equal(there.info.num_kernels, 5);
-    assert_int_equal(there.info.num_nodes, 8);
-    assert_int_equal(there.info.longest_captured, 5);
-    assert_int_equal(there.info.longest_kept, 2);
-    assert_int_equal(there.info.num_captured, 3 + 3);
-    assert_int_equal(there.info.num_kept, 2); // none with the first node is of the loop
+    assert_int_equal(here.info.num_conditionals, 1);
+    assert_int_equal(here.info.num_kernels, 5);
+    assert_int_equal(here.info.num_nodes, 8);
+    assert_int_equal(here.info.longest_captured, 5);
+    assert_int_equal(here.info.longest_kept, 2);
+    assert_int_equal(here.info.num_captured, 3 + 3);
+    assert_int_equal(here.info.num_kept, 2); // none with the first node is of the loop
     play_both(4, (const uint32_t[]){ 5, 0, 7, 1 });
     play_both(4, (const uint32_t[]){ 0, 3, 7, 1 }); // no iteration
     end();
@@ -45,15 +45,15 @@ static void a_word_moves_with_its_allocation(void **state)
     (void)state;
     CUdeviceptr own;
     begin();
-    must(cuMemAllocAsync(&own, 64, there.stream));
-    LAUNCH("move", there.memory[0], own);
+    must(cuMemAllocAsync(&own, 64, here.stream));
+    LAUNCH("move", here.memory[0], own);
     struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, own);
-    LAUNCH("up", there.memory[1]);
+    LAUNCH("up", here.memory[1]);
     LAUNCH("down", own);
     end_conditional(&loop);
-    must(cuMemFreeAsync(own, there.stream));
+    must(cuMemFreeAsync(own, here.stream));
     import_all(BRAID_OK, NULL);
-    assert_int_equal(there.info.num_allocations, 1);
+    assert_int_equal(here.info.num_allocations, 1);
     play_both(2, (const uint32_t[]){ 6, 0, 0, 0 });
     end();
 }
@@ -63,18 +63,18 @@ static void loops_nest(void **state)
 {
     (void)state;
     begin();
-    struct conditional outer = begin_conditional(BRAID_IMPORT_WHILE, there.memory[0]);
-    LAUNCH("move", there.memory[2], there.memory[1]);
-    struct conditional inner = begin_conditional(BRAID_IMPORT_WHILE, there.memory[1]);
-    LAUNCH("up", there.memory[3]);
-    LAUNCH("down", there.memory[1]);
+    struct conditional outer = begin_conditional(BRAID_IMPORT_WHILE, here.memory[0]);
+    LAUNCH("move", here.memory[2], here.memory[1]);
+    struct conditional inner = begin_conditional(BRAID_IMPORT_WHILE, here.memory[1]);
+    LAUNCH("up", here.memory[3]);
+    LAUNCH("down", here.memory[1]);
     end_conditional(&inner);
-    LAUNCH("down", there.memory[0]);
+    LAUNCH("down", here.memory[0]);
     end_conditional(&outer);
     import_all(BRAID_OK, NULL);
-    assert_int_equal(there.info.num_conditionals, 2);
-    assert_int_equal(there.info.longest_captured, 4);
-    assert_int_equal(there.info.longest_kept, 2);
+    assert_int_equal(here.info.num_conditionals, 2);
+    assert_int_equal(here.info.longest_captured, 4);
+    assert_int_equal(here.info.longest_kept, 2);
     play_both(4, (const uint32_t[]){ 3, 0, 4, 0 });
     end();
 }
@@ -89,26 +89,26 @@ static void branches_choose_an_arm(void **state)
             continue;
         for (uint32_t word = 0; word < 3; word++) {
             begin();
-            struct conditional branch = begin_branch(there.memory[0], arms & 3, is_pair);
+            struct conditional branch = begin_branch(here.memory[0], arms & 3, is_pair);
             for (int i = 0; i < 2; i++) {
                 if (!branch.told.bodies[i])
                     continue;
                 enter_body(&branch, i);
-                LAUNCH("up", there.memory[1 + i]);
-                LAUNCH("clear", there.memory[0]);
-                LAUNCH("up", there.memory[1 + i]);
+                LAUNCH("up", here.memory[1 + i]);
+                LAUNCH("clear", here.memory[0]);
+                LAUNCH("up", here.memory[1 + i]);
                 leave_body(&branch);
             }
-            LAUNCH("up", there.memory[0]);
+            LAUNCH("up", here.memory[0]);
             import_all(BRAID_OK, NULL);
-            assert_int_equal(there.info.num_conditionals, 1);
+            assert_int_equal(here.info.num_conditionals, 1);
             play_both(3, (const uint32_t[]){ word, 5, 9, 0 });
             end();
         }
     }
     begin();
-    struct conditional branch = begin_branch(there.memory[0], 3, true);
-    LAUNCH("up", there.memory[1]);
+    struct conditional branch = begin_branch(here.memory[0], 3, true);
+    LAUNCH("up", here.memory[1]);
     import_all(BRAID_OK, NULL);
     play_both(2, (const uint32_t[]){ 1, 1, 1, 1 });
     assert_non_null(branch.told.otherwise);
@@ -121,15 +121,15 @@ static void a_body_without_proof_keeps_orders_around_it(void **state)
     (void)state;
     for (int proven = 0; proven < 2; proven++) {
         begin();
-        LAUNCH("up", there.memory[2]);
-        struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, there.memory[0]);
-        LAUNCH(proven ? "down" : "hidden", there.memory[0]);
+        LAUNCH("up", here.memory[2]);
+        struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, here.memory[0]);
+        LAUNCH(proven ? "down" : "hidden", here.memory[0]);
         end_conditional(&loop);
-        LAUNCH("up", there.memory[3]);
+        LAUNCH("up", here.memory[3]);
         import_all(BRAID_OK, NULL);
-        assert_int_equal(there.info.num_unproven, !proven);
-        assert_int_equal(there.info.num_kept, proven ? 0 : 3);
-        assert_int_equal(there.info.longest_kept, proven ? 1 : 3);
+        assert_int_equal(here.info.num_unproven, !proven);
+        assert_int_equal(here.info.num_kept, proven ? 0 : 3);
+        assert_int_equal(here.info.longest_kept, proven ? 1 : 3);
         play_both(4, (const uint32_t[]){ 4, 1, 1, 1 });
         end();
     }
@@ -139,12 +139,12 @@ static void reports_tell_of_bodies(void **state)
 {
     (void)state;
     begin();
-    LAUNCH("up", there.memory[0]);
-    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, there.memory[0]);
-    LAUNCH("up", there.memory[1]);
-    LAUNCH("hidden", there.memory[0]);
+    LAUNCH("up", here.memory[0]);
+    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, here.memory[0]);
+    LAUNCH("up", here.memory[1]);
+    LAUNCH("hidden", here.memory[0]);
     end_conditional(&loop);
-    LAUNCH("up", there.memory[1]);
+    LAUNCH("up", here.memory[1]);
     import_all(BRAID_OK, NULL);
     char written[8192];
     for (int form = 0; form <= BRAID_IMPORT_PAGE; form++) {
@@ -156,7 +156,7 @@ static void reports_tell_of_bodies(void **state)
             "loops and branches",
         };
         FILE *file = fmemopen(written, sizeof(written), "w");
-        check_ok(braid_import_write(there.import, (braid_import_report)form, file));
+        check_ok(braid_import_write(here.import, (braid_import_report)form, file));
         assert_int_equal(fclose(file), 0);
         if (!strstr(written, parts[form]))
             fail_msg("'%s' is not in: %s", parts[form], written);
@@ -173,19 +173,19 @@ static void both_arms_fill_an_allocation(void **state)
     for (int kind = 0; kind < 3; kind++) {
         CUdeviceptr own;
         begin();
-        must(cuMemAllocAsync(&own, 64, there.stream));
-        struct conditional branch = begin_branch(there.memory[0], 3, kind == 1);
+        must(cuMemAllocAsync(&own, 64, here.stream));
+        struct conditional branch = begin_branch(here.memory[0], 3, kind == 1);
         for (uint32_t i = 0; i < 2; i++) {
             enter_body(&branch, (int)i);
             if (kind < 2)
-                must(cuMemsetD32Async(own, 7 + i, 4, there.stream));
+                must(cuMemsetD32Async(own, 7 + i, 4, here.stream));
             else
-                LAUNCH("move", there.memory[2 + i], own);
+                LAUNCH("move", here.memory[2 + i], own);
             LAUNCH("up", own);
             leave_body(&branch);
         }
-        LAUNCH("move", own, there.memory[1]);
-        must(cuMemFreeAsync(own, there.stream));
+        LAUNCH("move", own, here.memory[1]);
+        must(cuMemFreeAsync(own, here.stream));
         import_all(BRAID_OK, NULL);
         play_both(4, (const uint32_t[]){ 1, 0, 5, 6 });
         play_both(4, (const uint32_t[]){ 0, 0, 5, 6 });
@@ -202,13 +202,13 @@ static void a_loop_without_proof_has_an_allocation(void **state)
     uint32_t found[4];
     must(cuMemAllocHost_v2(&pinned, 64));
     begin();
-    must(cuMemAllocAsync(&own, 64, there.stream));
+    must(cuMemAllocAsync(&own, 64, here.stream));
     struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, (uintptr_t)pinned);
-    must(cuMemsetD32Async(own, 7, 4, there.stream));
-    LAUNCH("move", own, there.memory[1]);
+    must(cuMemsetD32Async(own, 7, 4, here.stream));
+    LAUNCH("move", own, here.memory[1]);
     LAUNCH("down", (uintptr_t)pinned);
     end_conditional(&loop);
-    must(cuMemFreeAsync(own, there.stream));
+    must(cuMemFreeAsync(own, here.stream));
     import_all(BRAID_OK, NULL);
     *(uint32_t *)pinned = 2;
     play_imported((const uint32_t[]){ 0, 0, 0, 0 }, found);
@@ -222,12 +222,12 @@ static void a_wait_for_a_value_may_follow_a_loop(void **state)
 {
     (void)state;
     begin();
-    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, there.memory[0]);
-    LAUNCH("up", there.memory[1]);
-    LAUNCH("down", there.memory[0]);
+    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, here.memory[0]);
+    LAUNCH("up", here.memory[1]);
+    LAUNCH("down", here.memory[0]);
     end_conditional(&loop);
-    must(cuStreamWaitValue32_v2(there.stream, there.memory[2], 0, 0));
-    LAUNCH("up", there.memory[1]);
+    must(cuStreamWaitValue32_v2(here.stream, here.memory[2], 0, 0));
+    LAUNCH("up", here.memory[1]);
     import_all(BRAID_OK, NULL);
     end();
 }

@@ -10,7 +10,7 @@ static void capture_loop(CUdeviceptr word, int to)
 {
     begin();
     struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, word);
-    LAUNCH("up", there.memory[to]);
+    LAUNCH("up", here.memory[to]);
     LAUNCH("down", word);
     end_conditional(&loop);
 }
@@ -18,12 +18,12 @@ static void capture_loop(CUdeviceptr word, int to)
 static void capture_branch(int arms)
 {
     begin();
-    struct conditional branch = begin_branch(there.memory[0], arms, false);
+    struct conditional branch = begin_branch(here.memory[0], arms, false);
     for (int i = 0; i < 2; i++) {
         if (!(arms >> i & 1))
             continue;
         enter_body(&branch, i);
-        LAUNCH("up", there.memory[1 + i]);
+        LAUNCH("up", here.memory[1 + i]);
         leave_body(&branch);
     }
 }
@@ -31,9 +31,9 @@ static void capture_branch(int arms)
 static void make_exec(void)
 {
     import_all(BRAID_OK, NULL);
-    import = there.import; // which a later capture clears
-    must(cuGraphDestroy(there.graph));
-    check_ok(braid_exec_create(there.device, braid_import_get_graph(there.import), NULL, &exec));
+    import = here.import; // which a later capture clears
+    must(cuGraphDestroy(here.graph));
+    check_ok(braid_exec_create(here.device, braid_import_get_graph(here.import), NULL, &exec));
 }
 
 static braid_status update(void)
@@ -42,9 +42,9 @@ static braid_status update(void)
                                            .num_conditionals = there.num_told,
                                            .setters = conditional_setters,
                                            .num_setters = 3 };
-    must(cuStreamEndCapture(there.stream, &there.graph));
-    const braid_status status = braid_import_update(import, there.graph, &options, exec);
-    must(cuGraphDestroy(there.graph));
+    must(cuStreamEndCapture(here.stream, &here.graph));
+    const braid_status status = braid_import_update(import, here.graph, &options, exec);
+    must(cuGraphDestroy(here.graph));
     return status;
 }
 
@@ -57,25 +57,25 @@ static void finish(void)
 static void play(const uint32_t *words, uint32_t *out_words)
 {
     for (int i = 0; i < WORDS; i++)
-        must(cuMemcpyHtoD_v2(there.memory[i], &words[i], sizeof(words[i])));
+        must(cuMemcpyHtoD_v2(here.memory[i], &words[i], sizeof(words[i])));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     for (int i = 0; i < WORDS; i++)
-        must(cuMemcpyDtoH_v2(&out_words[i], there.memory[i], sizeof(out_words[i])));
+        must(cuMemcpyDtoH_v2(&out_words[i], here.memory[i], sizeof(out_words[i])));
 }
 
 static void nodes_of_a_body_change(void **state)
 {
     (void)state;
     uint32_t found[WORDS];
-    capture_loop(there.memory[0], 1);
+    capture_loop(here.memory[0], 1);
     make_exec();
-    capture_loop(there.memory[0], 2);
+    capture_loop(here.memory[0], 2);
     check_ok(update());
     play((const uint32_t[]){ 3, 10, 20, 30 }, found);
     assert_int_equal(found[1], 10);
     assert_int_equal(found[2], 23);
-    capture_loop(there.memory[3], 2);
+    capture_loop(here.memory[3], 2);
     check_fails(update(), BRAID_INVALID_ARGUMENT,
                 "node 1 of the captured graph (conditional node) has another word");
     play((const uint32_t[]){ 2, 10, 20, 30 }, found);
@@ -115,13 +115,13 @@ static void capture_with(CUmodule module)
 {
     CUfunction function;
     begin();
-    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, there.memory[0]);
-    LAUNCH("down", there.memory[0]);
+    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, here.memory[0]);
+    LAUNCH("down", here.memory[0]);
     void *params[] = { &loop.told.handle, (void *)&loop.told.condition };
     must(cuModuleGetFunction(&function, module, "set"));
-    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, there.stream, params, NULL));
+    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, here.stream, params, NULL));
     leave_body(&loop);
-    LAUNCH("move", there.memory[2], there.memory[3]);
+    LAUNCH("move", here.memory[2], here.memory[3]);
 }
 
 static void setters_of_another_module_are_refused(void **state)
@@ -129,7 +129,7 @@ static void setters_of_another_module_are_refused(void **state)
     (void)state;
     CUmodule module;
     must(cuModuleLoadData(&module, other_setter));
-    capture_with(there.module);
+    capture_with(here.module);
     make_exec();
     capture_with(module);
     check_fails(update(), BRAID_INVALID_ARGUMENT,

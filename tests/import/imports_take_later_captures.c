@@ -168,10 +168,10 @@ static void other_shapes_are_refused(void **state)
     must(cuMemsetD32Async(here.memory[1], 1, 1, here.stream));
     expect_refused("node 1 of the captured graph (fill) was a kernel: import it anew");
     begin_capture();
-    wait_for(here.side, here.stream);
+    wait_for(side, here.stream);
     COPY_OF(0, 1);
     LAUNCH_BESIDE("copy", here.memory[0], here.memory[1]);
-    wait_for(here.stream, here.side);
+    wait_for(here.stream, side);
     expect_refused("the captured graph has other edges: import it anew");
     end();
 }

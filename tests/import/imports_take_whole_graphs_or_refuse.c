@@ -173,13 +173,13 @@ static void a_wait_beside_other_nodes_is_refused(void **state)
     for (int writes = 0; writes < 2; writes++) {
         begin_capture();
         LAUNCH("copy", here.memory[0], here.memory[1]);
-        wait_for(here.side, here.stream);
+        wait_for(side, here.stream);
         if (writes)
             must(cuStreamWriteValue32_v2(here.stream, here.memory[2], 5, 0));
         else
             must(cuStreamWaitValue32_v2(here.stream, here.memory[2], 5, CU_STREAM_WAIT_VALUE_EQ));
         LAUNCH_BESIDE("copy", here.memory[0], here.memory[3]);
-        wait_for(here.stream, here.side);
+        wait_for(here.stream, side);
         if (writes) {
             import_with(NULL);
             braid_import_destroy(here.import);

@@ -220,10 +220,10 @@ static void races_get_no_order(void **state)
 {
     (void)state;
     begin_capture();
-    wait_for(here.side, here.stream);
+    wait_for(side, here.stream);
     LAUNCH("copy", here.memory[0], here.memory[1]);
     LAUNCH_BESIDE("copy", here.memory[2], here.memory[1]);
-    wait_for(here.stream, here.side);
+    wait_for(here.stream, side);
     import_with(&(braid_import_options){ TEXTS(text) });
     assert_int_equal(here.info.num_races, 1);
     assert_int_equal(here.info.num_kept, 0);
