@@ -20,7 +20,7 @@
                                    "ld.param.u64 %d0, [from]; ld.param.u64 %d1, [to];\n"           \
                                    "ld.global.u32 %r, [%d0]; st.global.u32 [%d1], %r;\nret;\n}\n"
 
-static const char known[] = KERNELS;
+const char conditional_text[] = KERNELS;
 static const char all[] = KERNELS CHANGE(
     "hidden",
     "sub.u32 %r, %r, 1;") ".extern .func cudaGraphSetConditional(.param .b64 h, .param .b32 v);\n"
@@ -39,7 +39,7 @@ static const char all[] = KERNELS CHANGE(
                                                                PASS("one")
                                                                    NEGATE PASS("other") "ret;\n}\n";
 
-const char *const conditional_setters[3] = { "set", "set_not", "set_both" };
+static const char *const setters[3] = { "set", "set_not", "set_both" };
 struct conditionals there;
 
 int open_conditionals(void **state)
@@ -179,16 +179,21 @@ struct conditional begin_branch(CUdeviceptr word, int arms, bool is_pair)
 
 // ---- playing ----
 
+braid_import_options conditional_options(void)
+{
+    return (braid_import_options){ .conditionals = there.told,
+                                   .num_conditionals = there.num_told,
+                                   .setters = setters,
+                                   .num_setters = 3 };
+}
+
 void import_all(braid_status status, const char *message)
 {
-    const char *const texts[] = { there.gives_all_texts ? all : known };
+    const char *const texts[] = { there.gives_all_texts ? all : conditional_text };
     must(cuStreamEndCapture(here.stream, &here.graph));
-    const braid_import_options options = { .texts = texts,
-                                           .num_texts = 1,
-                                           .conditionals = there.told,
-                                           .num_conditionals = there.num_told,
-                                           .setters = conditional_setters,
-                                           .num_setters = 3 };
+    braid_import_options options = conditional_options();
+    options.texts = texts;
+    options.num_texts = 1;
     const braid_status found = braid_import_create(here.device, here.graph, &options, &here.import);
     if (found != status || (message && !strstr(braid_error_get_message(), message)))
         fail_msg("%d, where '%s' is expected: %s", (int)found, message ? message : "success",

@@ -19,7 +19,7 @@ struct conditionals {
     bool gives_all_texts; // also those of hidden kernels
 };
 extern struct conditionals there;
-extern const char *const conditional_setters[3];
+extern const char conditional_text[]; // without hidden kernels
 
 struct conditional {
     braid_import_conditional told;
@@ -43,6 +43,8 @@ void end_conditional(struct conditional *conditional);
 // A branch with its setter. `arms` has the bits of its bodies. A pair has a node for each.
 struct conditional begin_branch(CUdeviceptr word, int arms, bool is_pair);
 
+// The list of all conditional nodes, and the setters.
+braid_import_options conditional_options(void);
 // Ends the capture, and imports it with the list of all conditional nodes.
 void import_all(braid_status status, const char *message);
 void play_captured(const uint32_t *words, uint32_t *out_words);

@@ -14,10 +14,7 @@ static void any_allocation_may_fail(void **state)
     end_conditional(&loop);
     import_all(BRAID_OK, NULL);
     assert_non_null(branch.told.otherwise);
-    const braid_import_options options = { .conditionals = there.told,
-                                           .num_conditionals = there.num_told,
-                                           .setters = conditional_setters,
-                                           .num_setters = 3 };
+    const braid_import_options options = conditional_options();
     braid_status status = BRAID_NO_MEMORY;
     for (uint64_t nth = 1; status; nth++) {
         braid_import *import = NULL;

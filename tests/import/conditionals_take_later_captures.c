@@ -38,10 +38,7 @@ static void make_exec(void)
 
 static braid_status update(void)
 {
-    const braid_import_options options = { .conditionals = there.told,
-                                           .num_conditionals = there.num_told,
-                                           .setters = conditional_setters,
-                                           .num_setters = 3 };
+    const braid_import_options options = conditional_options();
     must(cuStreamEndCapture(here.stream, &here.graph));
     const braid_status status = braid_import_update(import, here.graph, &options, exec);
     must(cuGraphDestroy(here.graph));
