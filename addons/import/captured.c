@@ -317,6 +317,29 @@ static braid_status read_batch(const struct reader *reader, gpu_node handle,
     return BRAID_OK;
 }
 
+uint64_t braid_import_side_begin(const struct cuda_copy_side *side)
+{
+    const uint64_t base =
+        side->memory_type == GPU_MEMORY_HOST ? (uintptr_t)side->host : side->device;
+    return base + side->x + (side->y + side->z * side->height) * side->pitch;
+}
+
+// A graph of the driver keeps the kinds of memory that it was made with. The driver knows no
+// address of memory that the host has not given it.
+static braid_status read_kind(const struct reader *reader, uint64_t address, uint64_t *out_kind)
+{
+    void *at = (void *)(uintptr_t)address; // NOLINT
+    int type = 0, ordinal = 0;
+    gpu_result result = reader->api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, at);
+    if (result == GPU_INVALID_VALUE)
+        return BRAID_OK;
+    if (!result)
+        result = reader->api->pointer_attribute(&ordinal, GPU_POINTER_DEVICE, at);
+    *out_kind = (uint64_t)(uint32_t)type << 32 | (uint32_t)ordinal;
+    return braid_gpu_check(reader->gpu, result, &reader->api->pointer_attribute,
+                           "asking for the kind of a captured node's memory");
+}
+
 // One of no bytes does nothing.
 static braid_status read_copy(const struct reader *reader, gpu_node handle,
                               struct captured_node *node)
@@ -325,7 +348,11 @@ static braid_status read_copy(const struct reader *reader, gpu_node handle,
     const gpu_result result = reader->api->node_copy(handle, told);
     if (!result && (!told->width || !told->height || !told->depth))
         node->type = GPU_NODE_EMPTY;
-    return braid_gpu_check(reader->gpu, result, &reader->api->node_copy, "reading a captured copy");
+    braid_status status =
+        braid_gpu_check(reader->gpu, result, &reader->api->node_copy, "reading a captured copy");
+    if (!status)
+        status = read_kind(reader, braid_import_side_begin(&told->from), &node->kinds[0]);
+    return status ? status : read_kind(reader, braid_import_side_begin(&told->to), &node->kinds[1]);
 }
 
 static braid_status read_fill(const struct reader *reader, gpu_node handle,
@@ -335,7 +362,9 @@ static braid_status read_fill(const struct reader *reader, gpu_node handle,
     const gpu_result result = reader->api->node_fill(handle, told);
     if (!result && (!told->width || !told->height))
         node->type = GPU_NODE_EMPTY;
-    return braid_gpu_check(reader->gpu, result, &reader->api->node_fill, "reading a captured fill");
+    braid_status status =
+        braid_gpu_check(reader->gpu, result, &reader->api->node_fill, "reading a captured fill");
+    return status ? status : read_kind(reader, told->to, &node->kinds[1]);
 }
 
 static braid_status read_work(const struct reader *reader, gpu_node handle,

@@ -43,6 +43,9 @@ struct captured_node {
     char place[40];  // for messages: "3"; in a child graph or a body "3.1", in a second body "3e.1"
     uint32_t region; // in `regions`: the innermost
     bool is_setter;  // `kernel` sets conditions
+    // The kinds of memory that a copy takes from, and that a copy or fill writes. The driver knows
+    // two numbers of each; 0: it does not know the address.
+    uint64_t kinds[2];
     const void *handle;                           // the driver's node, for the time of the import
     const braid_import_conditional *is_otherwise; // NULL: it is no second node of a branch
     union {
@@ -113,6 +116,9 @@ void braid_captured_mark_before(const struct captured_graph *captured, uint32_t 
 // The bytes of a kernel's parameter.
 const unsigned char *braid_captured_argument(const struct captured_graph *captured,
                                              const struct captured_node *node, uint32_t index);
+
+// Where a side of a copy begins.
+uint64_t braid_import_side_begin(const struct cuda_copy_side *side);
 
 // The name of a kind of node, for messages.
 const char *braid_captured_kind(int type);

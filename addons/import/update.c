@@ -355,9 +355,6 @@ static braid_status put_copy(struct updater *updater, const struct captured_node
 {
     uint64_t bytes, old_bytes;
     bool moves_to = false, moves_from = false;
-    const uint32_t node = updater->node;
-    if (updater->now.uses.proven[node] != updater->had->uses.proven[node])
-        return refuse(updater, "has memory of another kind");
     const uint64_t from = braid_import_side_begin(&now->copy.from);
     const uint64_t to = braid_import_side_begin(&now->copy.to);
     if (!braid_import_is_flat(now, &bytes) || !braid_import_is_flat(had, &old_bytes))
@@ -367,6 +364,9 @@ static braid_status put_copy(struct updater *updater, const struct captured_node
     if (!status)
         status = check_place(updater, to, braid_import_side_begin(&had->copy.to),
                              bytes == old_bytes, &moves_to);
+    if (!status && ((moves_from && now->kinds[0] != had->kinds[0]) ||
+                    (moves_to && now->kinds[1] != had->kinds[1])))
+        status = refuse(updater, "has memory of another kind");
     if (!status && moves_to)
         status = put_value(updater, BRAID_TARGET_TO, &to, sizeof(to));
     if (!status && moves_from)
@@ -384,6 +384,8 @@ static braid_status put_fill(struct updater *updater, const struct captured_node
         return BRAID_OK;
     braid_status status =
         check_place(updater, now->fill.to, had->fill.to, bytes == old_bytes, &moves);
+    if (!status && moves && now->kinds[1] != had->kinds[1])
+        status = refuse(updater, "has memory of another kind");
     if (!status && moves)
         status = put_value(updater, BRAID_TARGET_TO, &now->fill.to, sizeof(now->fill.to));
     if (!status)

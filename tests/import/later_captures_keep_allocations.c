@@ -105,6 +105,44 @@ static void memory_of_another_kind_is_refused(void **state)
     must(cuMemFreeHost(pinned));
 }
 
+static void capture_any(int kind, CUdeviceptr memory)
+{
+    begin_capture();
+    if (kind == 0)
+        must(cuMemcpyAsync(here.memory[0], memory, 4, here.stream));
+    else if (kind == 1)
+        must(cuMemcpyAsync(memory, here.memory[0], 4, here.stream));
+    else
+        must(cuMemsetD32Async(memory, 5, 1, here.stream));
+}
+
+// It is of another kind also where nobody looks at it during a frame.
+static void unwatched_memory_of_another_kind_is_refused(void **state)
+{
+    (void)state;
+    const braid_import_options options = { .is_unwatched = true };
+    CUdeviceptr all[3] = { here.memory[1], here.memory[2] };
+    void *pinned;
+    must(cuMemAllocHost_v2(&pinned, 64));
+    all[2] = (uintptr_t)pinned;
+    for (int kind = 0; kind < 3; kind++) {
+        for (int first = 0; first < 3; first += 2) {
+            capture_any(kind, all[first]);
+            import_with(&options);
+            check_ok(
+                braid_exec_create(here.device, braid_import_get_graph(here.import), NULL, &exec));
+            capture_any(kind, all[2 - first]);
+            check_fails(update_with(&options), BRAID_INVALID_ARGUMENT,
+                        "has memory of another kind");
+            capture_any(kind, all[first ? 2 : 1]);
+            check_ok(update_with(&options));
+            play_exec();
+            end();
+        }
+    }
+    must(cuMemFreeHost(pinned));
+}
+
 static void capture_lives(bool is_other)
 {
     CUdeviceptr memory[2];
@@ -159,6 +197,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_allocation_is_refused, open_captures,
                                         close_captures),
         cmocka_unit_test_setup_teardown(memory_of_another_kind_is_refused, open_captures,
+                                        close_captures),
+        cmocka_unit_test_setup_teardown(unwatched_memory_of_another_kind_is_refused, open_captures,
                                         close_captures),
         cmocka_unit_test_setup_teardown(allocations_live_as_before, open_captures, close_captures),
         cmocka_unit_test_setup_teardown(nodes_that_lose_their_proof_may_use_allocations,
