@@ -227,7 +227,8 @@ static braid_status lists_of_program(const struct stage *stage, uint32_t *call_o
                                      struct island_lists *out_lists)
 {
     struct list_needs needs = { 0 };
-    struct island_lists lists = { .timed = stage->num_profiled != 0 };
+    struct island_lists lists = { .timed = stage->num_profiled != 0,
+                                  .spread = stage->program->is_island == ISLAND_SPREAD };
     find_needs(stage->program, &needs);
     if (!allocate_lists(&needs, &lists)) {
         braid_island_lists_finish(&lists);
@@ -264,11 +265,10 @@ static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *sta
 {
     struct error_attempt attempt;
     uint32_t num_calls = lists->num_calls;
-    bool chain = lists->num_lanes == 1;
     if (stage->must_have_islands)
-        return braid_gpu_island_create(gpu, lists, chain, out_island);
+        return braid_gpu_island_create(gpu, lists, out_island);
     braid_error_begin_attempt(&attempt);
-    braid_status status = braid_gpu_island_create(gpu, lists, chain, out_island);
+    braid_status status = braid_gpu_island_create(gpu, lists, out_island);
     if (status == BRAID_NO_MEMORY) {
         status = braid_error(status, "%u nodes stay outside of an island: %s", num_calls,
                              braid_error_get_message());

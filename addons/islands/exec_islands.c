@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "backends/driver_graph/driver_graph_islands.h"
 #include "backends/gpu/gpu_backend.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -105,13 +106,13 @@ static void get_model(struct backend *backend, uint32_t num_lanes, bool in_a_blo
         out_model->node_ns += in_a_block ? LANE_CALL_NS : BLOCK_CALL_NS;
 }
 
-// A lane's blocks run one after another.
-static void get_room(struct backend *backend, uint64_t wait_busy_ns, struct plan_room *out_room)
+static void get_room(struct backend *backend, uint32_t groups, uint64_t wait_busy_ns,
+                     struct plan_room *out_room)
 {
     const struct gpu_backend *gpu = gpu_from(backend);
     braid_cost_model graph;
     gpu->vendor->graph_cost_model(gpu, &graph);
-    *out_room = (struct plan_room){ .groups = 1,
+    *out_room = (struct plan_room){ .groups = groups,
                                     .round_ns = graph.island_round_ns,
                                     .max_threads = graph.max_threads,
                                     .wait_busy_ns = wait_busy_ns };
@@ -127,8 +128,7 @@ static bool get_chain_room(struct backend *backend, const struct island_fit *fit
                            braid_cost_model *model, struct plan_room *out_room)
 {
     (void)model;
-    get_room(backend, 0, out_room);
-    out_room->groups = braid_plan_groups_of(fits, num);
+    get_room(backend, braid_plan_groups_of(fits, num), 0, out_room);
     return true;
 }
 
@@ -138,17 +138,18 @@ static void get_narrow_model(struct backend *backend, braid_cost_model *out_mode
     get_model(backend, LANES_OF_A_BLOCK, true, out_model);
 }
 
-// As many lanes as the threads of a block hold.
+// As many lanes as the threads of a block hold. So many leave none for other blocks of a call.
 static bool get_narrow_room(struct backend *backend, const struct island_fit *fits, uint32_t num,
                             braid_cost_model *model, struct plan_room *out_room)
 {
-    get_room(backend, LANE_BUSY_NS, out_room);
+    get_room(backend, 1, LANE_BUSY_NS, out_room);
     out_room->shares_unit = true;
     model->max_concurrent = braid_plan_groups_of(fits, num);
     return model->max_concurrent > 1;
 }
 
-// Wide: lanes are spread over blocks. Any graph can be such an island.
+// Wide: lanes are spread over blocks, each with room for the blocks of its calls. Any graph can be
+// such an island.
 static void get_wide_model(struct backend *backend, braid_cost_model *out_model)
 {
     get_model(backend, MOST_LANES, false, out_model);
@@ -157,15 +158,18 @@ static void get_wide_model(struct backend *backend, braid_cost_model *out_model)
 static bool get_wide_room(struct backend *backend, const struct island_fit *fits, uint32_t num,
                           braid_cost_model *model, struct plan_room *out_room)
 {
-    (void)fits, (void)num, (void)model;
-    get_room(backend, BLOCK_BUSY_NS, out_room);
+    bool has_blocks = false;
+    (void)model;
+    for (uint32_t i = 0; i < num && !has_blocks; i++)
+        has_blocks = !fits[i].is_empty && fits[i].blocks > 1;
+    get_room(backend, has_blocks ? braid_plan_groups_of(fits, num) : 1, BLOCK_BUSY_NS, out_room);
     return true;
 }
 
 static const struct shape shapes[] = {
-    { { "island of one lane", get_chain_model }, get_chain_room },
-    { { "island", get_narrow_model }, get_narrow_room },
-    { { "wide island", get_wide_model }, get_wide_room },
+    { { "island of one lane", ISLAND_CLOSE, get_chain_model }, get_chain_room },
+    { { "island", ISLAND_CLOSE, get_narrow_model }, get_narrow_room },
+    { { "wide island", ISLAND_SPREAD, get_wide_model }, get_wide_room },
 };
 enum { NUM_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 

@@ -18,7 +18,7 @@
 // ---- its tasks: the kernels they call, how lanes lie in blocks, and where arguments lie ----
 
 enum {
-    MOST_BARRIERS = 14, // for groups of more than a warp, which each have one or two of 16
+    MOST_BARRIERS = 15, // for teams, and for groups of more than a warp; all threads have another
     MOST_WARPS = 32,
     MOST_SMALL = 30000,     // bytes of all such arguments
     LEAST_THREADS = 128,    // that load the lists and arguments
@@ -153,13 +153,14 @@ static uint32_t small_args(const struct gpu_island_maker *maker)
     return most <= 16 && narrow && has_room && maker->is_plain ? bytes : 0;
 }
 
-// Each number of kernels' barriers is one for each lane, behind those where lanes meet themselves.
-static uint32_t most_by_barriers(const struct island_layout *layout)
+// Each number of kernels' barriers is one for each group, behind those where groups meet
+// themselves.
+static uint32_t most_by_barriers(const struct island_layout *layout, uint32_t num_others)
 {
     uint32_t num = 1;
     for (uint32_t bits = layout->apart ? layout->numbers : 0; bits; bits &= bits - 1)
         num++;
-    return MOST_BARRIERS / num;
+    return (MOST_BARRIERS - num_others) / num;
 }
 
 // So many lanes of a block have their shared memory beside lists and arguments.
@@ -174,8 +175,43 @@ static uint32_t most_by_memory(const struct gpu_island_maker *maker)
     return each ? larger((uint32_t)(most - LISTS_BYTES) / each, 1) : ISLAND_MOST_THREADS;
 }
 
-// Gives each lane its threads; `chain`: the one lane gets them all. Errors: BRAID_UNSUPPORTED.
-static braid_status lay_out(struct gpu_island_maker *maker, bool chain)
+// So many groups have room in a block, beside so many barriers of others.
+static uint32_t most_groups(const struct gpu_island_maker *maker, uint32_t num_others)
+{
+    const struct island_layout *layout = &maker->island->layout;
+    const uint32_t group = layout->group_threads;
+    if (num_others > MOST_BARRIERS)
+        return 0;
+    uint32_t by_barriers = group == WARP ? MOST_WARPS : most_by_barriers(layout, num_others);
+    return smaller(smaller(ISLAND_MOST_THREADS / group, by_barriers), most_by_memory(maker));
+}
+
+// Gives each lane its groups, and each block its lanes. Where calls have several blocks, a lane is
+// a team. Teams share a block if they have room there, or if the plan does not spread them.
+static void share_out(const struct gpu_island_maker *maker, struct island_layout *layout,
+                      uint32_t most)
+{
+    const struct island_lists *lists = &maker->island->lists;
+    const uint32_t lanes = lists->num_lanes, wanted = smaller(most, larger(maker->most_blocks, 1));
+    const uint32_t units = (uint32_t)maker->gpu->attributes[GPU_NUM_UNITS];
+    const uint32_t room = lanes == 1 ? most : most_groups(maker, lanes) / larger(lanes, 1);
+    const bool spreads = lists->spread && room < wanted && lanes <= units;
+    layout->num_blocks = 1;
+    layout->team = spreads ? wanted : larger(smaller(room, wanted), 1);
+    if (spreads) {
+        layout->num_groups = layout->team;
+        layout->num_blocks = lanes;
+    } else if (lanes * layout->team <= most) {
+        layout->num_groups = lanes * layout->team;
+    } else {
+        layout->num_groups = smaller(most, (lanes + units - 1) / units);
+        layout->num_blocks = (lanes + layout->num_groups - 1) / layout->num_groups;
+    }
+    layout->num_at_once = (layout->num_blocks + units - 1) / units;
+}
+
+// Errors: BRAID_UNSUPPORTED.
+static braid_status lay_out(struct gpu_island_maker *maker)
 {
     struct island_layout *layout = &maker->island->layout;
     uint32_t lanes = maker->island->lists.num_lanes;
@@ -184,33 +220,21 @@ static braid_status lay_out(struct gpu_island_maker *maker, bool chain)
     layout->whole = maker->least_threads == group;
     bool is_alike = layout->whole && layout->numbers == 1 && !maker->is_partial;
     layout->apart = maker->barriers && !is_alike && group != WARP;
-    uint32_t most =
-        smaller(ISLAND_MOST_THREADS / group, group == WARP ? MOST_WARPS : most_by_barriers(layout));
-    most = smaller(most, most_by_memory(maker));
+    layout->group_threads = group;
+    uint32_t most = most_groups(maker, 1);
     if (most == 0)
         return braid_error(BRAID_UNSUPPORTED,
                            "the kernels of an island have more barriers than it has");
-    uint32_t units = (uint32_t)maker->gpu->attributes[GPU_NUM_UNITS];
-    layout->group_threads = group;
-    layout->chain = chain;
+    layout->chain = lanes == 1;
     layout->timed = maker->island->lists.timed;
     layout->loops = maker->island->lists.num_scopes > 0;
     layout->cancels = maker->island->cancelled;
     layout->early = maker->gpu->attributes[GPU_MAJOR] >= 9;
-    layout->num_blocks = 1;
     layout->wide = maker->most_blocks > 1 || layout->grids_vary;
     layout->small = small_args(maker);
-    if (chain) {
-        layout->num_groups = smaller(most, maker->most_blocks ? maker->most_blocks : 1);
-    } else if (lanes <= most) {
-        layout->num_groups = lanes;
-    } else {
-        layout->num_groups = smaller(most, (lanes + units - 1) / units);
-        layout->num_blocks = (lanes + layout->num_groups - 1) / layout->num_groups;
-    }
-    layout->num_at_once = (layout->num_blocks + units - 1) / units;
+    share_out(maker, layout, most);
     layout->num_threads = layout->num_groups * group;
-    if (layout->num_threads < LEAST_THREADS && !(chain && layout->num_groups > 1))
+    if (layout->num_threads < LEAST_THREADS && layout->team == 1)
         layout->num_threads = LEAST_THREADS;
     if (lanes > 4096)
         return braid_error(BRAID_UNSUPPORTED, "an island has at most 4096 lanes, not %u", lanes);
@@ -540,7 +564,7 @@ static void put_call(struct gpu_island *island, uint32_t call, const struct back
         braid_island_put_args(braid_island_launch_of(task, &move), args);
 }
 
-static braid_status make(struct gpu_island_maker *maker, bool chain)
+static braid_status make(struct gpu_island_maker *maker)
 {
     struct gpu_island *island = maker->island;
     braid_status status = braid_island_lists_check(&island->lists);
@@ -553,7 +577,7 @@ static braid_status make(struct gpu_island_maker *maker, bool chain)
     if (!status)
         status = order(maker);
     if (!status)
-        status = lay_out(maker, chain);
+        status = lay_out(maker);
     if (!status)
         status = lay_out_args(maker);
     if (!status)
@@ -589,7 +613,7 @@ static bool allocate_maker(struct gpu_island_maker *maker)
 }
 
 // As braid_gpu_island_create; `grids_vary`: see island_layout.
-static braid_status make_island(struct gpu_backend *gpu, struct island_lists *lists, bool chain,
+static braid_status make_island(struct gpu_backend *gpu, struct island_lists *lists,
                                 bool grids_vary, struct gpu_island **out_island)
 {
     struct gpu_island *island = braid_allocate_zeroed(1, sizeof(*island));
@@ -604,7 +628,7 @@ static braid_status make_island(struct gpu_backend *gpu, struct island_lists *li
         .gpu = gpu, .island = island, .least_threads = UINT32_MAX, .is_plain = true
     };
     braid_status status =
-        allocate_maker(&maker) ? make(&maker, chain) : braid_error_no_memory("an island");
+        allocate_maker(&maker) ? make(&maker) : braid_error_no_memory("an island");
     finish_maker(&maker);
     if (status)
         braid_gpu_island_destroy(gpu, island);
@@ -614,14 +638,14 @@ static braid_status make_island(struct gpu_backend *gpu, struct island_lists *li
 }
 
 braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_lists *lists,
-                                     bool chain, struct gpu_island **out_island)
+                                     struct gpu_island **out_island)
 {
     bool vary = false;
     for (uint32_t i = 0; i < lists->num_calls; i++) {
         const struct backend_task *task = lists->calls[i].task;
         vary = vary || (task && (task->may_idle || task->varies & ISLAND_SHAPE_TARGETS));
     }
-    return make_island(gpu, lists, chain, vary, out_island);
+    return make_island(gpu, lists, vary, out_island);
 }
 
 void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island)
@@ -747,7 +771,7 @@ braid_status braid_gpu_island_let_grids_vary(struct gpu_backend *gpu, struct gpu
     struct island_lists lists;
     braid_status status = copy_lists(&old->lists, &lists);
     if (!status)
-        status = make_island(gpu, &lists, old->layout.chain, true, &made);
+        status = make_island(gpu, &lists, true, &made);
     if (!status && old->rows)
         status = braid_gpu_island_reserve_rows(gpu, made);
     if (status) {

@@ -52,12 +52,12 @@ struct gpu_island {
 braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct backend_task *task,
                                           const char **out_reason);
 
-// Compiles and loads the calls of the lists, whose arguments are those of now; `chain`: one lane.
-// The lists are taken over, also on failure; tasks, their kernels and sources outlive the island.
+// Compiles and loads the calls of the lists, whose arguments are those of now. The lists are taken
+// over, also on failure; tasks, their kernels and sources outlive the island.
 // The device is current. Errors: BRAID_UNSUPPORTED (a task cannot be inside, and why; too many
 // arguments; more blocks than run at once), BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
 braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_lists *lists,
-                                     bool chain, struct gpu_island **out_island);
+                                     struct gpu_island **out_island);
 // No launch is in flight. NULL is destroyed to no effect. Its code and memory go later: the device
 // need not be current.
 void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island);

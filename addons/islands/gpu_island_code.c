@@ -30,7 +30,9 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
         { "GROUP", layout->group_threads },
         { "GROUPS", layout->num_groups },
         { "BLOCKS", layout->num_blocks },
-        { "LANES", layout->num_blocks * layout->num_groups },
+        { "TEAM", layout->team },
+        { "LANES", layout->num_blocks * island_lanes_of_a_block(layout) },
+        { "WARPS", layout->num_blocks == 1 && layout->group_threads == 32 && layout->team == 1 },
         { "CHAIN", layout->chain },
         { "FLAT", layout->flat },
         { "WIDE", layout->wide },
@@ -51,8 +53,7 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
         fprintf(file, "#define BRAID_%s %u\n", numbers[i].name, numbers[i].value);
     fprintf(file, "#define BRAID_UNROLL %u\n",
             layout->small && num_kernels <= MOST_UNROLLED ? UNROLLED : 1);
-    fprintf(file, "#define BRAID_STEP %u\n",
-            1 + (layout->chain ? 1 : (layout->num_groups + 1) / 2));
+    fprintf(file, "#define BRAID_STEP %u\n", 1 + (island_lanes_of_a_block(layout) + 1) / 2);
     fprintf(file, "typedef struct { unsigned long long bytes[%u]; } braid_island_args;\n",
             2 * layout->num_args);
     fprintf(file, "typedef %s braid_island_small;\n",

@@ -173,8 +173,7 @@ uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t
 {
     const struct island_layout *layout = &island->layout;
     *out_num_in_lane = count_in_lane(&island->lists);
-    return (uint64_t)*out_num_in_lane *
-           (layout->chain ? 1 : layout->num_blocks * layout->num_groups);
+    return (uint64_t)*out_num_in_lane * layout->num_blocks * island_lanes_of_a_block(layout);
 }
 
 uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call)

@@ -291,19 +291,19 @@ static uint32_t units_of(size_t num_words)
     return (uint32_t)((num_words + UNIT_WORDS - 1) / UNIT_WORDS);
 }
 
-// The walker begins at the first step, and goes from one to another by their numbers. Groups beyond
-// the last lane have nothing to do.
+// The walker begins at the first step, and goes from one to another by their numbers. Lanes beyond
+// the last have nothing to do.
 static void put_step(const struct island_lists *lists, const struct block_of *block,
-                     uint32_t num_groups, uint32_t step, uint32_t calls_at, struct writer *all)
+                     uint32_t num_lanes, uint32_t step, uint32_t calls_at, struct writer *all)
 {
     const uint32_t first = lists->lane_first[block->first_lane];
     if (lists->num_scopes) {
         const struct island_step *from = &lists->steps[step];
         const uint32_t words[UNIT_WORDS] = { from->test | from->scope << 2, from->then,
-                                             from->otherwise, num_groups };
+                                             from->otherwise, num_lanes };
         put(all, words, UNIT_WORDS);
     }
-    for (uint32_t i = 0; i < num_groups; i++) {
+    for (uint32_t i = 0; i < num_lanes; i++) {
         const uint32_t end = lists->lane_first[block->end_lane];
         struct island_range range = { end, end };
         if (block->first_lane + i < block->end_lane)
@@ -317,7 +317,7 @@ static void put_step(const struct island_lists *lists, const struct block_of *bl
 // First shapes, then the steps with the places of each lane's calls. Behind them are the calls, two
 // more that are read ahead, and the waits of calls with many.
 static uint32_t join_parts(const struct island_lists *lists, const struct block_of *block,
-                           uint32_t num_groups, const struct block_parts *parts, struct writer *all,
+                           uint32_t num_lanes, const struct block_parts *parts, struct writer *all,
                            uint32_t head[UNIT_WORDS])
 {
     static const uint32_t zeros[2 * UNIT_WORDS];
@@ -327,9 +327,9 @@ static uint32_t join_parts(const struct island_lists *lists, const struct block_
     uint32_t lanes_at = (uint32_t)(all->num - start) / UNIT_WORDS;
     const uint32_t num_steps = braid_island_count_steps(lists);
     uint32_t calls_at =
-        lanes_at + num_steps * ((lists->num_scopes > 0) + units_of((size_t)2 * num_groups));
+        lanes_at + num_steps * ((lists->num_scopes > 0) + units_of((size_t)2 * num_lanes));
     for (uint32_t i = 0; i < num_steps; i++)
-        put_step(lists, block, num_groups, i, calls_at, all);
+        put_step(lists, block, num_lanes, i, calls_at, all);
     put(all, parts->calls.words, parts->calls.num);
     put(all, zeros, 2 * UNIT_WORDS);
     uint32_t waits_at = (uint32_t)(all->num - start) / UNIT_WORDS;
@@ -358,7 +358,7 @@ static braid_status put_block(const struct island_lists *lists, const struct blo
     if (!status) {
         uint32_t head[UNIT_WORDS];
         uint32_t num_units =
-            join_parts(lists, block, layout->chain ? 1 : layout->num_groups, &parts, all, head);
+            join_parts(lists, block, island_lanes_of_a_block(layout), &parts, all, head);
         if (!all->failed)
             memcpy(all->words + (size_t)index * UNIT_WORDS, head, sizeof(head));
         if (num_units > layout->most_units)
@@ -381,7 +381,7 @@ braid_status braid_island_words_create(const struct island_lists *lists, const u
         put(&all, zeros, UNIT_WORDS);
     layout->most_units = 0;
     for (uint32_t i = 0; i < layout->num_blocks && !status; i++) {
-        uint32_t per_block = layout->chain ? 1 : layout->num_groups;
+        uint32_t per_block = island_lanes_of_a_block(layout);
         struct block_of block = { i * per_block, (i + 1) * per_block };
         if (block.end_lane > lists->num_lanes)
             block.end_lane = lists->num_lanes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The work of an island: lanes of calls with waits, and the words that its kernel reads of them.
 //
-// In an island a lane is a group of threads of one kernel, and a call runs a kernel's blocks one
-// after another. A chain is an island of one lane whose groups share the blocks of each call.
+// In an island a lane is a team of groups of threads of one kernel, of one at least. A group runs a
+// block of a call. The blocks of a call run side by side on the groups of a team, and then in turn.
 //
 // An island with loops or branches, its scopes, goes from step to step. In a step each lane runs a
 // part of its calls. Then all lanes meet, one of them tests, and all go on to the same step.
@@ -42,7 +42,8 @@ struct island_lists {
     uint32_t num_lanes, num_calls;
     struct island_wait *waits; // for what is published in the same step
     uint32_t num_waits;
-    bool timed; // calls write when they begin and end
+    bool timed;  // calls write when they begin and end
+    bool spread; // the plan reckons with a multiprocessor for each lane
 
     // With scopes only; without, all calls are of one step.
     struct island_step *steps;
@@ -60,21 +61,22 @@ struct island_range braid_island_range(const struct island_lists *lists, uint32_
 
 // How the lanes are laid out on the device.
 struct island_layout {
-    uint32_t group_threads; // each lane's, whole warps
+    uint32_t group_threads; // whole warps
     uint32_t num_groups;    // in a block
+    uint32_t team;          // groups of a lane
     uint32_t num_blocks;
     uint32_t num_at_once; // blocks that a multiprocessor has room for: one at least
     uint32_t num_threads; // each block's: those of its groups, and perhaps some that only load
     uint32_t num_args;    // a frame's, in 16 bytes
     uint32_t most_units;  // the most in any block's list, in 16 bytes
     uint32_t span;        // by how much each lane's progress grows in a frame, or step
-    bool chain;
-    bool flat;      // all blocks are one-dimensional
-    bool wide;      // some call has several blocks
-    bool early;     // it may be launched early: it waits for its predecessors
-    bool timed;     // calls write when they begin and end
-    bool loops;     // the lists have scopes
-    bool cancels;   // the host may cancel its frame
+    bool chain;           // there is one lane
+    bool flat;            // all blocks are one-dimensional
+    bool wide;            // some call has several blocks
+    bool early;           // it may be launched early: it waits for its predecessors
+    bool timed;           // calls write when they begin and end
+    bool loops;           // the lists have scopes
+    bool cancels;         // the host may cancel its frame
     uint32_t small; // bytes: each call has so many of arguments, 4, 8 or 16, and one block; 0: no
     uint32_t lane_shared; // bytes of shared memory that kernels have in a lane
     uint32_t numbers;     // kernels' barriers: bits
@@ -82,6 +84,11 @@ struct island_layout {
     bool apart; // kernels' barriers are others than their groups': fewer threads may meet there
     bool grids_vary; // every call's grid of now is in front of its arguments; (0, 0, 0): skipped
 };
+
+static inline uint32_t island_lanes_of_a_block(const struct island_layout *layout)
+{
+    return layout->num_groups / layout->team;
+}
 
 // All that the island's kernel reads: for each block a head, then its shapes, lists and waits.
 struct island_words {

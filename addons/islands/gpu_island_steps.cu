@@ -19,10 +19,15 @@ struct braid_island_shape {
 
 static __device__ __forceinline__ void braid_island_meet()
 {
-    if (BRAID_CHAIN && BRAID_GROUPS > 1)
+    if (BRAID_TEAM == 1)
+        braid_island_join();
+    else if (BRAID_TEAM == BRAID_GROUPS)
         __syncthreads();
     else
-        braid_island_join();
+        asm volatile("barrier.sync %0, %1;"
+                     :
+                     : "r"(15 - braid_island_group() / BRAID_TEAM), "n"(BRAID_TEAM * BRAID_GROUP)
+                     : "memory");
 }
 
 static __device__ __forceinline__ unsigned braid_island_ask(const unsigned *cancelled)
@@ -116,9 +121,9 @@ braid_island_decide(unsigned *progress, unsigned lane, unsigned number, unsigned
                     unsigned test, braid_island_scope *scope, bool is_cancelled)
 {
     __shared__ unsigned answers[2];
-    const unsigned index = braid_island_index();
+    const unsigned rank = braid_island_rank();
     if (BRAID_BLOCKS > 1 && lane == 0) {
-        for (unsigned i = index; i < BRAID_LANES; i += BRAID_GROUP) {
+        for (unsigned i = rank; i < BRAID_LANES; i += BRAID_TEAM * BRAID_GROUP) {
             unsigned reached;
             do
                 reached = braid_island_look(progress + i * 32);
@@ -128,7 +133,7 @@ braid_island_decide(unsigned *progress, unsigned lane, unsigned number, unsigned
         }
         braid_island_meet();
     }
-    if (lane == 0 && index == 0) {
+    if (lane == 0 && rank == 0) {
         is_cancelled |= BRAID_CANCELS && *(volatile unsigned *)(braid_island_off + BRAID_GROUPS);
         const bool goes_on = braid_island_test(test, scope, is_cancelled);
         *(BRAID_BLOCKS > 1 ? progress + 1 : answers + turn) = goes_on + 2u * is_cancelled;

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // An island's walker: the kernel that runs its lists. gpu_island_code.c puts constants in front.
 //
-// Each group walks its list: wait, call, publish. Lanes of one block see each other's progress in
-// shared memory. Lanes of several blocks see it in global memory, where it is never reset. Each
-// frame begins where the last one ended, at the same number on every lane. A frame's arguments are
-// the kernel's own, so frames in flight keep theirs. For several frames in one launch they may
-// stand in rows. A row is loaded when all groups of the block are done with the frame before. Small
-// arguments are loaded one call ahead, and the words of a list two. Notes are in host memory, where
-// they can be read after a fault. For call N of a lane, the note is 2N+1 while it waits and 2N+2
-// while it runs. Between frames it is 0.
+// Each lane walks its list: wait, call, publish. A lane is one group or a team of them, which share
+// the blocks of each call. Lanes of one block see each other's progress in shared memory. Lanes of
+// several blocks see it in global memory, where it is never reset. Each frame begins where the last
+// one ended, at the same number on every lane. A frame's arguments are the kernel's own, so frames
+// in flight keep theirs. For several frames in one launch they may stand in rows. A row is loaded
+// when all groups of the block are done with the frame before. Small arguments are loaded one call
+// ahead, and the words of a list two. Notes are in host memory, where they can be read after a
+// fault. For call N of a lane, the note is 2N+1 while it waits and 2N+2 while it runs. Between
+// frames it is 0.
 //
 // Data that other kernels have written is read behind griddepcontrol.wait only. That includes the
 // progress, which the frame before may still write. The progress is also read before the block has
-// met. A lane without calls tells its first frame right after that, and others of its group would
+// met. A lane without calls tells its first frame right after that, and its other threads would
 // begin where that frame ends. The lists are constant, and read before the wait. All threads of all
 // blocks wait, so the end of an island implies the end of everything before it (gpu_ptx_early.h).
-// The words that lanes of a block poll have a line of their own, and group g alone writes word g.
+// The words that lanes of a block poll have a line of their own, and lane g alone writes word g.
 // So a tool that reports them (racecheck) tells them by the address.
 //
 // The bound of blocks gives each thread as many registers as there are. Without it, the assembler
@@ -76,7 +77,8 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
     static_assert(!BRAID_EARLY || __CUDA_ARCH__ >= 900, "the compiler is older than the device");
     __shared__ __align__(128) unsigned braid_island_done[32];
     const unsigned group = braid_island_group(), index = braid_island_index();
-    const unsigned lane = blockIdx.x * BRAID_GROUPS + group;
+    const unsigned here = group / BRAID_TEAM, rank = braid_island_rank();
+    const unsigned lane = blockIdx.x * (BRAID_GROUPS / BRAID_TEAM) + here;
     const unsigned is_off = BRAID_CANCELS ? braid_island_ask(cancelled) : 0u;
     const uint4 head = program[blockIdx.x];
     uint4 *const memory = braid_island_memory + BRAID_GROUPS * BRAID_SHARED / 16;
@@ -102,19 +104,18 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
         return;
     const braid_island_shape *const shapes = (const braid_island_shape *)own;
     const unsigned *const waits = (const unsigned *)(own + head.w);
-    uint2 list = ((const uint2 *)(own + head.z + BRAID_LOOPS))[BRAID_CHAIN ? 0 : group];
+    uint2 list = ((const uint2 *)(own + head.z + BRAID_LOOPS))[here];
     const unsigned first_call = list.x;
     const char *const frame_args = (const char *)memory;
     const braid_island_small *const small_args = (const braid_island_small *)memory;
-    const unsigned first_block = BRAID_CHAIN ? group : 0; // that a lane runs
-    const bool is_first = index == 0 && (!BRAID_CHAIN || group == 0),
-               takes_notes = notes && is_first;
+    const unsigned first_block = group % BRAID_TEAM; // that a group runs
+    const bool is_first = rank == 0, takes_notes = notes && is_first;
     unsigned told = 0;
     if (BRAID_CANCELS && braid_island_off[BRAID_GROUPS + 1]) {
         told = BRAID_OFF;
         list.y = list.x;
     }
-    unsigned *const mine = BRAID_BLOCKS == 1 ? braid_island_done + group : progress + lane * 32;
+    unsigned *const mine = BRAID_BLOCKS == 1 ? braid_island_done + here : progress + lane * 32;
     unsigned seen = 0;
 #if BRAID_LOOPS
     braid_island_scope *const scopes = (braid_island_scope *)((char *)memory + scopes_at);
@@ -125,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
         (braid_island_tally *)times + frame_at % room * (num_tallies + num_scopes);
     braid_island_tally *const tallies = frame_tallies + lane * stride;
     braid_island_tally *const scope_tallies = frame_tallies + num_tallies;
-    for (unsigned i = 0; BRAID_CANCELS && lane == 0 && index == 0 && i < num_scopes; i++)
+    for (unsigned i = 0; BRAID_CANCELS && lane == 0 && is_first && i < num_scopes; i++)
         braid_island_count(scopes + i);
 #endif
     for (unsigned frame = 0; frame < frames; frame++, base += span) {
@@ -138,14 +139,13 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
         const uint4 step = own[head.z + step_at];
         braid_island_scope *const scope = scopes + (step.x >> 2);
         const bool asks =
-            BRAID_CANCELS && (step_at == 0 || (step.x & 3) == 2) && lane == 0 && index == 0;
+            BRAID_CANCELS && (step_at == 0 || (step.x & 3) == 2) && lane == 0 && is_first;
         const unsigned answer = asks ? braid_island_ask(cancelled) : 0u;
         seen = base;
 #endif
         unsigned shape = ~0u, entry = 0, threads = 0, blocks = 0, ends = 0;
         told = BRAID_LEARNS ? told & BRAID_OFF : 0u;
-        ulonglong2 *const stamps =
-            times + ((first + frame) % room * (BRAID_CHAIN ? 1 : BRAID_LANES) + lane) * stride;
+        ulonglong2 *const stamps = times + ((first + frame) % room * BRAID_LANES + lane) * stride;
         unsigned long long now = BRAID_TIMED && is_first ? braid_island_now() : 0;
         uint4 next = own[list.x], after = own[list.x + 1];
         braid_island_small next_args =
@@ -164,12 +164,12 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
                 bool is_off = false;
                 if (takes_notes)
                     notes[lane] = 2 * (t - first_call) + 1;
-                if (BRAID_BLOCKS == 1 && BRAID_GROUP == 32) {
+                if (BRAID_WARPS) {
                     seen = braid_island_see(seen, num_waits, task, waits, base, braid_island_done,
                                             is_off);
                 } else {
                     const unsigned inside[2] = { task.z, task.w };
-                    for (unsigned i = index; i < num_waits; i += BRAID_GROUP) {
+                    for (unsigned i = rank; i < num_waits; i += BRAID_TEAM * BRAID_GROUP) {
                         const unsigned wait =
                             num_waits <= 2 ? (i ? inside[1] : inside[0]) : waits[task.z + i];
                         const unsigned other = wait >> 20, number = base + (wait & 0xfffff);
@@ -180,10 +180,10 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
                             reached = braid_island_look(at);
                         while ((int)(reached - number) < 0);
                         if (braid_island_is_off(reached, number))
-                            braid_island_off[group] = 1;
+                            braid_island_off[here] = 1;
                     }
                     braid_island_meet();
-                    is_off = BRAID_CANCELS && *(volatile unsigned *)(braid_island_off + group);
+                    is_off = BRAID_CANCELS && *(volatile unsigned *)(braid_island_off + here);
                 }
                 if (BRAID_CANCELS && is_off) {
                     told |= BRAID_OFF;
@@ -221,7 +221,7 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
                     braid_island_call(entry, BRAID_HERE);
             } else {
 #pragma unroll 1
-                for (unsigned b = first_block; b < blocks; b += BRAID_CHAIN ? BRAID_GROUPS : 1) {
+                for (unsigned b = first_block; b < blocks; b += BRAID_TEAM) {
                     if (b != first_block) {
                         braid_island_join();
                         if (index == 0)
@@ -250,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
             }
             if (!BRAID_CHAIN && task.x >> 31) {
                 told++;
-                if (index == 0 || (BRAID_BLOCKS == 1 && BRAID_GROUP == 32))
+                if (is_first || BRAID_WARPS)
                     braid_island_tell(mine, base + told);
             }
         }
@@ -265,21 +265,21 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
         }
 #endif
         if (!BRAID_CHAIN && told != span) {
-            if (BRAID_BLOCKS == 1 && BRAID_GROUP == 32)
+            if (BRAID_WARPS)
                 braid_island_join();
-            if (index == 0)
+            if (is_first)
                 braid_island_tell(mine, base + span + (told & BRAID_OFF));
         }
         if (BRAID_BLOCKS == 1) {
             if (!BRAID_CHAIN)
                 braid_island_gather();
         } else if (frame + 1 < frames || (!BRAID_LOOPS && told & BRAID_OFF)) {
-            for (unsigned i = index; i < BRAID_LANES; i += BRAID_GROUP) {
+            for (unsigned i = rank; i < BRAID_LANES; i += BRAID_TEAM * BRAID_GROUP) {
                 while ((int)(braid_island_look(progress + i * 32) - (base + span)) < 0)
                     ;
             }
             braid_island_meet();
-            if (told & BRAID_OFF && index == 0)
+            if (told & BRAID_OFF && is_first)
                 braid_island_tell(mine, base + span);
         }
 #if BRAID_LOOPS
@@ -289,21 +289,21 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
         const bool goes_on = decision & 1;
         if (BRAID_CANCELS && decision & 2)
             told |= BRAID_OFF;
-        if (BRAID_TIMED && lane == 0 && index == 0)
+        if (BRAID_TIMED && lane == 0 && is_first)
             braid_island_time(scope_tallies + (step.x >> 2), step.x & 3, goes_on, frame_at + 1);
-        if (BRAID_BLOCKS > 1 && told & BRAID_OFF && index == 0)
+        if (BRAID_BLOCKS > 1 && told & BRAID_OFF && is_first)
             braid_island_tell(mine, base + span);
         turn ^= 1;
         base++;
         step_at = (goes_on ? step.y : step.z) * BRAID_STEP;
-        list = ((const uint2 *)(own + head.z + step_at + 1))[BRAID_CHAIN ? 0 : group];
+        list = ((const uint2 *)(own + head.z + step_at + 1))[here];
         frame -= step_at != 0;
 #endif
     }
 #if BRAID_LOOPS
-    if (BRAID_BLOCKS > 1 && index == 0)
+    if (BRAID_BLOCKS > 1 && is_first)
         braid_island_tell(mine, base);
-    for (unsigned i = 0; lane == 0 && index == 0 && i < num_scopes; i++) {
+    for (unsigned i = 0; lane == 0 && is_first && i < num_scopes; i++) {
         braid_island_count(scopes + i);
         *scopes[i].total = scopes[i].sum + (scopes[i].kind & 2 ? *scopes[i].total : 0);
     }

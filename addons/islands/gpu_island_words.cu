@@ -18,6 +18,12 @@ static __device__ __forceinline__ unsigned braid_island_index()
     return BRAID_GROUPS == 1 ? threadIdx.x : threadIdx.x % BRAID_GROUP;
 }
 
+// A thread's number in its lane.
+static __device__ __forceinline__ unsigned braid_island_rank()
+{
+    return threadIdx.x % (BRAID_TEAM * BRAID_GROUP);
+}
+
 static __device__ __forceinline__ void braid_island_await(unsigned barrier, unsigned threads)
 {
     if (BRAID_GROUP == 32)

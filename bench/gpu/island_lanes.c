@@ -184,7 +184,7 @@ static bool open_island(struct run *run, const struct shape *shape, uint64_t ns,
     braid_schedule_destroy(schedule);
     must_call(run->gpu->api->stream_create(&run->stream, GPU_STREAM_NON_BLOCKING, 0),
               "cuStreamCreateWithPriority");
-    if (braid_gpu_island_create(run->gpu, &lists, info.num_lanes == 1, &run->island) == BRAID_OK)
+    if (braid_gpu_island_create(run->gpu, &lists, &run->island) == BRAID_OK)
         return true;
     printf("%s: %s\n", shape->name, braid_error_get_message());
     return false;

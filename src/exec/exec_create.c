@@ -396,7 +396,8 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
         status = exec_choose_early(exec, graph, options);
     }
     if (!status)
-        status = braid_program_create(exec->schedule, &exec->tasks, exec->shape, &exec->program);
+        status = braid_program_create(exec->schedule, &exec->tasks,
+                                      exec->shape ? exec->shape->is_island : 0, &exec->program);
     if (!status)
         status = braid_exec_plan_memory(exec, graph);
     if (!status)

@@ -8,16 +8,16 @@
 // How the whole graph can be one island.
 struct island_shape {
     const char *name;
+    uint8_t is_island; // its program's
     // The costs of ordering inside, for the planner.
     void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
 };
 
 struct exec_islands {
     // Gives an exec, whose player makes islands, the shape of the whole graph as one island. Plans
-    // it so, unless the program gave a schedule. If the options ask for an island, its plan is the
-    // shortest. If they leave it open, all of the graph can be inside and has costs, and the island
-    // is expected to be clearly shorter. It is at least 3 % shorter than the best of the other ways
-    // (1 % with 256 nodes or more). Errors: of braid_schedule_create.
+    // it the shortest way, unless the program gave a schedule. If the options leave it open, all of
+    // the graph can be inside and has costs. It is then expected to be 3 % shorter than the best of
+    // other ways (1 % with 256 nodes or more). Errors: of braid_schedule_create.
     braid_status (*choose)(braid_exec *exec, const braid_graph *graph,
                            const braid_exec_options *options);
     // Divides the exec's schedule for its player, unless that or the options have no islands.

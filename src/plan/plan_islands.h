@@ -2,7 +2,7 @@
 // The planner's door to islands: the two questions that it asks, and the plain data of both sides.
 //
 // Outside, all blocks of a kernel run at once, or as many as the device has room for. Inside, a
-// lane runs them one after another, a chain as many at once as the threads of its block hold.
+// lane runs as many at once as it has groups of threads.
 #ifndef BRAID_PLAN_PLAN_ISLANDS_H
 #define BRAID_PLAN_PLAN_ISLANDS_H
 

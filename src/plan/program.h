@@ -82,7 +82,7 @@ struct program {
 
     // An exec's, which shares the rest with its schedule unless it owns operations.
     const struct tasks *tasks;      // by node index; they outlive the program
-    bool is_island;                 // it is, or is in, one kernel
+    uint8_t is_island;              // it is, or is in, one kernel; 2: its lanes have room alone
     struct program_island *islands; // lane by lane, in order
     uint32_t num_islands;
     uint32_t *island_calls;

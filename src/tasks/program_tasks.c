@@ -57,7 +57,7 @@ static bool copy_bodies(const braid_schedule *schedule, struct program *program)
 }
 
 braid_status braid_program_create(const braid_schedule *schedule, const struct tasks *tasks,
-                                  bool is_island, struct program *out_program)
+                                  uint8_t is_island, struct program *out_program)
 {
     struct program program = schedule->program;
     uint32_t num = schedule->info.num_islands;

@@ -7,10 +7,9 @@
 #include "plan/schedule.h"
 #include "tasks/tasks.h"
 
-// The schedule and the tasks, which are its nodes, outlive the program; `is_island`: the player
-// makes one kernel of it. Errors: BRAID_NO_MEMORY.
+// The schedule and the tasks, which are its nodes, outlive the program. Errors: BRAID_NO_MEMORY.
 braid_status braid_program_create(const braid_schedule *schedule, const struct tasks *tasks,
-                                  bool is_island, struct program *out_program);
+                                  uint8_t is_island, struct program *out_program);
 void braid_program_finish(struct program *program);
 
 #endif

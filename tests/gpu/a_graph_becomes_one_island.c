@@ -377,7 +377,7 @@ static void lists_end_with_what_is_read_ahead(void **state)
     struct island_call calls[] = { { .publishes = true }, { 0 } };
     uint32_t lane_first[] = { 0, 2 }, entry_of[2] = { 0 }, args_of[2] = { 0 };
     const struct island_lists lists = { calls, lane_first, 1, 2, NULL, 0 };
-    struct island_layout layout = { .num_groups = 1, .num_blocks = 1, .chain = true };
+    struct island_layout layout = { .num_groups = 1, .num_blocks = 1, .team = 1 };
     struct island_words words;
     check_ok(braid_island_words_create(&lists, entry_of, args_of, &layout, &words));
     const uint32_t *head = words.words, *own = words.words + (size_t)4 * head[0];

@@ -217,6 +217,74 @@ static void one_lane_may_be_all(void **state)
     check_islands(32, 2, 1);
 }
 
+// Each block waits a while for the others of its call, and tells how many it has seen.
+static const char meeting_source[] =
+    "extern \"C\" __global__ void meeting(unsigned *here, unsigned *seen)\n"
+    "{\n"
+    "    unsigned num = 0;\n"
+    "    if (threadIdx.x)\n"
+    "        return;\n"
+    "    asm volatile(\"st.global.u32 [%0], 1;\" : : \"l\"(here + blockIdx.x) : \"memory\");\n"
+    "    for (unsigned k = 0; k < 1000 && num < gridDim.x; k++) {\n"
+    "        num = 0;\n"
+    "        for (unsigned i = 0; i < gridDim.x; i++) {\n"
+    "            unsigned value;\n"
+    "            asm volatile(\"ld.global.u32 %0, [%1];\" : \"=r\"(value) : \"l\"(here + i) : "
+    "\"memory\");\n"
+    "            num += value;\n"
+    "        }\n"
+    "    }\n"
+    "    seen[blockIdx.x] = num;\n"
+    "}\n";
+
+// Lanes that do not know of each other, whose calls have several blocks and one by turns.
+static void check_meetings(uint32_t lanes, uint32_t threads, uint32_t blocks, uint64_t cost_ns)
+{
+    enum { LENGTH = 3, MOST_CALLS = 6 * LENGTH, MOST_BLOCKS = 4 };
+    static const braid_kernel meeting = { .name = "meeting", .source = meeting_source };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE,
+                                         .max_lanes = lanes,
+                                         .fixed_lanes = true };
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+    braid_device *device = own_device("cuda");
+    uint32_t *cells = own_memory(device, BRAID_MEMORY_DEVICE, 2 * MOST_CALLS * MOST_BLOCKS * 4);
+    memset(cells, 0, 2 * MOST_CALLS * MOST_BLOCKS * 4);
+    braid_graph *graph = own_graph();
+    braid_node last[MOST_CALLS];
+    for (uint32_t i = 0; i < lanes * LENGTH; i++) {
+        uint32_t *here = cells + i * MOST_BLOCKS, *seen = here + MOST_CALLS * MOST_BLOCKS;
+        const braid_kernel_node node = {
+            .node = { .after = &last[i % lanes], .num_after = i >= lanes, .cost_ns = cost_ns },
+            .kernel = &meeting,
+            .grid.x = i / lanes == 1 ? 1 : blocks,
+            .block.x = threads,
+            BRAID_ARGS(BRAID_ARG(here), BRAID_ARG(seen)),
+        };
+        check_ok(braid_graph_add_kernel(graph, &node, &last[i % lanes]));
+    }
+    braid_exec *exec = own_exec(device, graph, &options);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    for (uint32_t i = 0; i < lanes * LENGTH; i++) {
+        uint32_t num = i / lanes == 1 ? 1 : blocks;
+        for (uint32_t b = 0; b < num; b++)
+            assert_int_equal(cells[(MOST_CALLS + i) * MOST_BLOCKS + b], num);
+    }
+    finish_standin();
+}
+
+// On one lane, on lanes of one block, and on lanes with a block each. Nobody may know the costs.
+static void blocks_of_a_call_run_side_by_side(void **state)
+{
+    (void)state;
+    check_meetings(1, 64, 4, 0);
+    check_meetings(2, 64, 3, 0);
+    check_meetings(6, 32, 2, 0); // more than there are multiprocessors
+    check_meetings(3, 256, 4, 0);
+    check_meetings(3, 256, 4, 20000);
+}
+
 // Without islands each kernel is changed to start early, and with times to write those.
 static void kernels_by_themselves_start_early_and_are_timed(void **state)
 {
@@ -255,6 +323,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(lanes_may_be_groups_of_warps),
         cmocka_unit_test(calls_may_have_several_blocks),
         cmocka_unit_test(one_lane_may_be_all),
+        cmocka_unit_test(blocks_of_a_call_run_side_by_side),
         cmocka_unit_test(kernels_by_themselves_start_early_and_are_timed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,11 @@ enum { NUM_LAYOUTS = 1 << 5 };
 static struct island_layout layout_of(uint32_t i)
 {
     return (struct island_layout){ .group_threads = i & 1 ? 256 : 32,
-                                   .num_groups = 2,
+                                   .num_groups = 4,
+                                   .team = i & 8   ? 4
+                                           : i & 1 ? 2
+                                           : i & 4 ? 4
+                                                   : 1,
                                    .num_blocks = 1 + (i >> 2 & 1),
                                    .num_threads = 512,
                                    .num_args = 4,

@@ -99,12 +99,12 @@ static bool is_one_island(braid_device *device, const braid_graph *graph)
     return is_one;
 }
 
-// Blocks of a call run one after another inside.
+// More blocks of a call than a lane has groups run in turn inside.
 static void wide_kernels_are_no_island_by_themselves(void **state)
 {
     (void)state;
     braid_exec *exec;
-    struct island_graph made = { .seed = 1, .most_blocks = 60, .cost_ns = 4000 };
+    struct island_graph made = { .seed = 1, .most_blocks = 600, .cost_ns = 4000 };
     assert_true(standin_configure("BRAID_STANDIN_MULTIPROCESSORS", "132"));
     braid_device *device = own_device("cuda");
     island_graph_make(&made, device);

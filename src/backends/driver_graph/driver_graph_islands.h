@@ -11,6 +11,9 @@ struct gpu_island;
 struct graph_loops;
 struct graph_times;
 
+// How a program is one kernel: program.is_island.
+enum { ISLAND_CLOSE = 1, ISLAND_SPREAD = 2 };
+
 // A loop or branch in a launch, as the kernel of an island reads it.
 enum {
     ISLAND_SCOPE_TESTS_FIRST = 1, // the condition is read before the first iteration, too
