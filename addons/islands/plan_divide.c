@@ -105,13 +105,11 @@ uint64_t braid_plan_inside_ns(const struct island_fit *fit, const struct plan_ro
 // So a loop is inside if all nodes in it can be, and no node is expected to be slower there.
 // Otherwise the loops and branches in it are asked, each alone.
 //
-// Blocks of a node run side by side only if the island has one lane. Nodes that read memory may
-// then take 1 us longer than on several multiprocessors, so few of unknown cost may have several
-// blocks.
+// Blocks of a node run side by side as far as its lane has groups. Nodes that read memory may then
+// take 1 us longer than on several multiprocessors, so few of unknown cost may have several blocks.
 
 static const char not_narrow[] = "a node of its loop would take longer inside";
 static const char not_all[] = "not all nodes of its loop can be inside";
-static const char no_room[] = "its loop has lanes side by side, and it has several blocks";
 static const char too_many[] = "its loop has too many nodes, arguments or loops inside";
 static const char is_loop[] = "the device's own graph plays it";
 
@@ -140,7 +138,6 @@ enum { SCOPE_BYTES = 64 }; // arguments, for each arm
 // The needs of a loop or branch in an island.
 struct body_needs {
     uint32_t num, num_arms, arg_bytes, num_guessed, num_lanes;
-    bool has_blocks; // some node has several
     bool is_outside; // some node is
     struct plan_block block;
 };
@@ -182,7 +179,6 @@ static bool add_body(const struct loop_divider *divider, const struct program *b
         needs->is_outside |= fit->why_not != NULL;
         add_to_block(&needs->block, fit);
         needs->arg_bytes += fit->arg_bytes + 16;
-        needs->has_blocks |= fit->blocks > 1;
         needs->num_guessed += fit->blocks > 1 && is_guess(divider->schedule, op->node);
         needs->num++;
         if (!body_has_room(needs))
@@ -213,7 +209,8 @@ static const char *find_reason(const struct loop_divider *divider, const struct 
     bool fits = true, slower = false;
     for (uint32_t arm = 0; arm <= body->has_else && fits; arm++)
         fits = add_body(divider, &body[arm], &needs);
-    const struct plan_room room = { .groups = groups_of_a_block(needs.block),
+    const uint32_t groups = groups_of_a_block(needs.block) / (needs.num_lanes + !needs.num_lanes);
+    const struct plan_room room = { .groups = groups ? groups : 1,
                                     .round_ns = divider->model->island_round_ns,
                                     .max_threads = divider->model->max_threads };
     *out_num = needs.num;
@@ -225,8 +222,6 @@ static const char *find_reason(const struct loop_divider *divider, const struct 
         return NULL;
     for (uint32_t arm = 0; arm <= body->has_else && !slower; arm++)
         slower = has_slower(divider, &body[arm], &room);
-    if (needs.has_blocks && needs.num_lanes > 1)
-        return no_room;
     return slower || needs.num_guessed > MOST_GUESSED ? not_narrow : NULL;
 }
 

@@ -185,6 +185,19 @@ static void several_lanes(void **state)
     assert_int_equal(info.num_island_nodes, 5);
 }
 
+// Each lane has groups enough for the blocks of its nodes.
+static void several_lanes_of_several_blocks(void **state)
+{
+    (void)state;
+    braid_exec_info info =
+        check_shape((struct shape){ .num_steps = 4,
+                                    .grid = 2,
+                                    .begin = 3,
+                                    .options = { .max_lanes = 4, .fixed_lanes = true } },
+                    3);
+    assert_int_equal(info.num_island_nodes, 5);
+}
+
 static void no_iteration_at_all(void **state)
 {
     (void)state;
@@ -313,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         standin_test(one_lane),
         standin_test(several_lanes),
+        standin_test(several_lanes_of_several_blocks),
         standin_test(no_iteration_at_all),
         standin_test(inside_a_loop_of_the_drivers),
         standin_test(inside_the_kernel_of_another_loop),
