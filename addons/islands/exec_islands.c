@@ -23,11 +23,11 @@ static braid_status fit_call(struct gpu_backend *gpu, const struct backend_task 
 {
     struct island_move move;
     const struct gpu_callable *callable;
-    const struct backend_launch *launch = braid_island_launch_of(task, &move);
+    const struct backend_launch *launch = braid_island_launch_of(task, ISLAND_LEAST_GROUP, &move);
     braid_dim3 grid = launch->grid, block = launch->block;
     fit->is_move = task->kind != WORK_KERNEL;
     fit->threads = block.x * block.y * block.z;
-    fit->blocks = (uint64_t)grid.x * grid.y * grid.z;
+    fit->blocks = fit->is_move ? braid_island_move_warps(task) : (uint64_t)grid.x * grid.y * grid.z;
     fit->arg_bytes = braid_island_arg_bytes(launch);
     braid_status status = braid_gpu_find_callable(gpu, gpu_kernel_from(launch->kernel), &callable);
     if (status)

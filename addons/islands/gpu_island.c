@@ -95,13 +95,11 @@ static void note_call(struct gpu_island_maker *maker, const struct backend_launc
 {
     const struct ptx_callable *needs = &callable->needs;
     struct island_layout *layout = &maker->island->layout;
-    uint32_t threads = (uint32_t)volume(launch->block), blocks = (uint32_t)volume(launch->grid);
+    uint32_t threads = (uint32_t)volume(launch->block);
     maker->barriers |= needs->barriers;
     maker->is_partial |= needs->is_partial;
     maker->is_plain &= needs->is_plain;
     maker->most_threads = larger(maker->most_threads, threads);
-    maker->least_threads = smaller(maker->least_threads, threads);
-    maker->most_blocks = larger(maker->most_blocks, blocks);
     maker->most_arg_bytes = larger(maker->most_arg_bytes, braid_island_arg_bytes(launch));
     layout->flat &= launch->block.y == 1 && launch->block.z == 1;
     layout->numbers |= needs->numbers;
@@ -117,7 +115,8 @@ static braid_status read_call(struct gpu_island_maker *maker, uint32_t index)
     }
     struct island_move move;
     const struct gpu_callable *callable;
-    const struct backend_launch *launch = braid_island_launch_of(call->task, &move);
+    const struct backend_launch *launch =
+        braid_island_launch_of(call->task, ISLAND_LEAST_GROUP, &move);
     maker->island->cancelled = call->task->cancelled_there; // the same for all tasks
     braid_status status =
         braid_gpu_find_callable(maker->gpu, gpu_kernel_from(launch->kernel), &callable);
@@ -128,8 +127,10 @@ static braid_status read_call(struct gpu_island_maker *maker, uint32_t index)
         return status;
     maker->entry_of[index] = find_kernel(maker, launch, callable);
     call->fences = callable->needs.fences;
-    call->grid = launch->grid;
     note_call(maker, launch, callable);
+    if (call->task->kind == WORK_KERNEL) // others take all threads of their group
+        maker->least_threads =
+            smaller(maker->least_threads, (uint32_t)volume(call->task->launch.block));
     return BRAID_OK;
 }
 
@@ -210,6 +211,21 @@ static void share_out(const struct gpu_island_maker *maker, struct island_layout
     layout->num_at_once = (layout->num_blocks + units - 1) / units;
 }
 
+// The blocks of copies and fills depend on the groups.
+static void find_grids(struct gpu_island_maker *maker)
+{
+    const struct island_lists *lists = &maker->island->lists;
+    const uint32_t threads = maker->island->layout.group_threads;
+    struct island_move move;
+    for (uint32_t i = 0; i < lists->num_calls; i++) {
+        struct island_call *call = &lists->calls[i];
+        if (!call->task)
+            continue;
+        call->grid = braid_island_launch_of(call->task, threads, &move)->grid;
+        maker->most_blocks = larger(maker->most_blocks, (uint32_t)volume(call->grid));
+    }
+}
+
 // Errors: BRAID_UNSUPPORTED.
 static braid_status lay_out(struct gpu_island_maker *maker)
 {
@@ -221,6 +237,7 @@ static braid_status lay_out(struct gpu_island_maker *maker)
     bool is_alike = layout->whole && layout->numbers == 1 && !maker->is_partial;
     layout->apart = maker->barriers && !is_alike && group != WARP;
     layout->group_threads = group;
+    find_grids(maker);
     uint32_t most = most_groups(maker, 1);
     if (most == 0)
         return braid_error(BRAID_UNSUPPORTED,
@@ -280,7 +297,8 @@ static braid_status lay_out_args(struct gpu_island_maker *maker)
         if (!task)
             continue;
         struct island_move move;
-        uint32_t bytes = braid_island_arg_bytes(braid_island_launch_of(task, &move));
+        uint32_t bytes =
+            braid_island_arg_bytes(braid_island_launch_of(task, ISLAND_LEAST_GROUP, &move));
         uint32_t align = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16;
         align = island->layout.small ? island->layout.small : align;
         at = (at + align - 1) / align * align;
@@ -561,7 +579,7 @@ static void put_call(struct gpu_island *island, uint32_t call, const struct back
     if (island->layout.grids_vary)
         braid_island_put_grid(&island->lists.calls[call], task, args - ISLAND_GRID_BYTES);
     if (task)
-        braid_island_put_args(braid_island_launch_of(task, &move), args);
+        braid_island_put_args(braid_island_launch_of(task, ISLAND_LEAST_GROUP, &move), args);
 }
 
 static braid_status make(struct gpu_island_maker *maker)

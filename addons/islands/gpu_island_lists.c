@@ -197,17 +197,19 @@ static struct shape shape_of_nothing(uint32_t entry, bool grids_vary)
     return (struct shape){ { entry, 0, 1, grids_vary, 1, 1, 1, 1, 1, 1 } };
 }
 
-static struct shape shape_of(const struct island_call *call, uint32_t entry, bool grids_vary)
+static struct shape shape_of(const struct island_call *call, uint32_t entry,
+                             const struct island_layout *layout)
 {
     if (!call->task)
-        return shape_of_nothing(0, grids_vary);
+        return shape_of_nothing(0, layout->grids_vary);
     struct island_move move;
-    const struct backend_launch *launch = braid_island_launch_of(call->task, &move);
+    const struct backend_launch *launch =
+        braid_island_launch_of(call->task, layout->group_threads, &move);
     return (struct shape){ {
         entry,
         launch->block.x * launch->block.y * launch->block.z,
         launch->grid.x * launch->grid.y * launch->grid.z,
-        grids_vary,
+        layout->grids_vary,
         launch->grid.x,
         launch->grid.y,
         launch->grid.z,
@@ -268,11 +270,11 @@ struct block_parts {
 };
 
 static braid_status put_lane(const struct island_lists *lists, uint32_t lane,
-                             const uint32_t *entry_of, const uint32_t *args_of, bool grids_vary,
-                             struct block_parts *parts)
+                             const uint32_t *entry_of, const uint32_t *args_of,
+                             const struct island_layout *layout, struct block_parts *parts)
 {
     for (uint32_t i = lists->lane_first[lane]; i < lists->lane_first[lane + 1]; i++) {
-        struct shape wanted = shape_of(&lists->calls[i], entry_of[i], grids_vary);
+        struct shape wanted = shape_of(&lists->calls[i], entry_of[i], layout);
         uint32_t shape = find_shape(&parts->shapes, &wanted);
         if (shape == UINT32_MAX)
             return braid_error_no_memory("an island");
@@ -352,7 +354,7 @@ static braid_status put_block(const struct island_lists *lists, const struct blo
     if (layout->cancels && find_shape(&parts.shapes, &nothing) != 0)
         status = braid_error_no_memory("an island");
     for (uint32_t lane = block->first_lane; lane < block->end_lane && !status; lane++)
-        status = put_lane(lists, lane, entry_of, args_of, layout->grids_vary, &parts);
+        status = put_lane(lists, lane, entry_of, args_of, layout, &parts);
     if (!status && (parts.calls.failed || parts.waits.failed))
         status = braid_error_no_memory("an island");
     if (!status) {

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills within the device as kernels that an island can call.
 //
-// A kernel of Braid's own stands for each, in PTX like the program's. Its blocks are warps, so no
-// island grows by them. A block has so many bytes that a few side by side are as fast as a launch.
+// A kernel of Braid's own stands for each, in PTX like the program's. Its blocks have the threads
+// of a group, so no island grows by them. It has no more blocks than groups can run side by side,
+// and each thread goes on with further bytes.
 #include "islands/gpu_island_move.h"
 
-enum {
-    WARP = 32,
-    BLOCK_BYTES = 2048,     // 4 times 16 for each thread
-    MOST_BYTES = 64 * 1024, // an island has one block or few; the device's own way is faster then
-};
+enum { MOST_THREADS = 1024, THREAD_BYTES = 64, WARP = 32 };
 
 extern const char braid_gpu_island_move_ptx[];
 
@@ -21,10 +18,17 @@ static struct gpu_kernel fill_kernel = { .entry = "braid_island_fill",
                                                    .image = braid_gpu_island_move_ptx } };
 static const uint32_t copy_bytes[] = { 8, 8, 8 }, fill_bytes[] = { 8, 8, 4, 4 };
 
-static uint64_t bytes_of(const struct backend_task *task)
+static uint64_t count_blocks(const struct backend_task *task, uint32_t threads)
 {
-    return task->kind == WORK_COPY ? task->copy.bytes
-                                   : task->fill.num_values * task->fill.value_bytes;
+    const uint64_t bytes =
+        task->kind == WORK_COPY ? task->copy.bytes : task->fill.num_values * task->fill.value_bytes;
+    const uint64_t each = (uint64_t)threads * THREAD_BYTES;
+    return bytes ? bytes / each + (bytes % each != 0) : 1;
+}
+
+uint64_t braid_island_move_warps(const struct backend_task *task)
+{
+    return count_blocks(task, WARP);
 }
 
 // Memory that the driver does not know is the host's.
@@ -52,9 +56,7 @@ braid_status braid_island_move_refuse(struct gpu_backend *gpu, const struct back
 {
     bool copies = task->kind == WORK_COPY, to = false, from = true;
     struct gpu_scope scope;
-    *out_reason = bytes_of(task) > MOST_BYTES ? "it moves more than 64 KiB" : NULL;
-    if (*out_reason)
-        return BRAID_OK;
+    *out_reason = NULL;
     braid_status status = braid_gpu_enter(gpu, &scope, "a look at the memory of a copy or fill");
     if (status)
         return status;
@@ -68,14 +70,12 @@ braid_status braid_island_move_refuse(struct gpu_backend *gpu, const struct back
 }
 
 const struct backend_launch *braid_island_launch_of(const struct backend_task *task,
-                                                    struct island_move *move)
+                                                    uint32_t threads, struct island_move *move)
 {
     if (task->kind == WORK_KERNEL)
         return &task->launch;
     bool copies = task->kind == WORK_COPY;
-    uint64_t bytes = bytes_of(task);
-    const uint64_t blocks =
-        bytes > MOST_BYTES ? MOST_BYTES / BLOCK_BYTES : (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
+    const uint64_t blocks = count_blocks(task, threads), most = MOST_THREADS / threads;
     const void *const args[2][4] = {
         { &task->copy.to, &task->copy.from, &task->copy.bytes },
         { &task->fill.to, &task->fill.num_values, &task->fill.value, &task->fill.value_bytes },
@@ -84,8 +84,8 @@ const struct backend_launch *braid_island_launch_of(const struct backend_task *t
         move->args[i] = (void *)(uintptr_t)args[!copies][i];
     move->launch = (struct backend_launch){
         .kernel = copies ? &copy_kernel.base : &fill_kernel.base,
-        .grid = { blocks ? (uint32_t)blocks : 1, 1, 1 },
-        .block = { WARP, 1, 1 },
+        .grid = { (uint32_t)(blocks < most ? blocks : most), 1, 1 },
+        .block = { threads, 1, 1 },
         .num_args = copies ? 3 : 4,
         .arg_bytes = copies ? copy_bytes : fill_bytes,
         .args = move->args,

@@ -17,8 +17,11 @@ braid_status braid_island_move_refuse(struct gpu_backend *gpu, const struct back
                                       const char **out_reason);
 
 // The launch of a call: a kernel's own, or that of a kernel of Braid's for a copy or fill, which is
-// written to `move`. It points into the task.
+// written to `move`. It points into the task. A block of Braid's has so many threads.
+enum { ISLAND_LEAST_GROUP = 32 };
 const struct backend_launch *braid_island_launch_of(const struct backend_task *task,
-                                                    struct island_move *move);
+                                                    uint32_t threads, struct island_move *move);
+// How many warps a copy or fill would keep busy.
+uint64_t braid_island_move_warps(const struct backend_task *task);
 
 #endif

@@ -23,6 +23,7 @@ enum {
     MOST_THREADS = 1024, // in a block of the island
     MOST_GROUPS = 14,    // groups of more than a warp, which each have one of 16 barriers
     LEAST_A_BLOCK = 64,  // threads that a block counts for, as in plan_costs.c
+    MOVING_WARPS = 16,   // with which a multiprocessor alone moves 2 KiB each in a round
 };
 
 #define LONGEST_NS ((uint64_t)INT64_MAX / 2)
@@ -76,7 +77,7 @@ static uint64_t waves_of(const struct island_fit *fit, const struct plan_room *r
 
 // A round takes as long as a block alone. If that is next to nothing, it takes the time that a
 // launch hides otherwise. So it does for a copy or fill: the driver's way of doing it tells nothing
-// of the further rounds.
+// of the further rounds. All threads of the lane do it, so that its blocks are warps.
 static uint64_t rounds_ns(const struct island_fit *fit, const struct plan_room *room,
                           uint64_t cost_ns, uint64_t num_rounds)
 {
@@ -95,7 +96,9 @@ uint64_t braid_plan_inside_ns(const struct island_fit *fit, const struct plan_ro
 {
     if (fit->is_empty || fit->why_not)
         return cost_ns;
-    return rounds_ns(fit, room, cost_ns, divide_up(fit->blocks, room->groups));
+    const uint64_t at_once =
+        fit->is_move && !room->shares_unit ? MOVING_WARPS : (uint64_t)room->groups;
+    return rounds_ns(fit, room, cost_ns, divide_up(fit->blocks, at_once));
 }
 
 // ---- which loops and branches become one kernel, with all loops and branches inside them ----

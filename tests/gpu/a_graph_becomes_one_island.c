@@ -389,6 +389,34 @@ static void lists_end_with_what_is_read_ahead(void **state)
     braid_free(words.words);
 }
 
+// A shape's words: entry, threads, blocks, whether the grid varies, grid, block.
+static void fills_take_the_threads_of_their_groups(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t group, bytes, blocks;
+    } rows[] = { { 256, 100000, 4 }, { 256, 40000, 3 }, { 256, 4, 1 }, { 32, 100000, 32 } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct backend_task fill = {
+            .kind = WORK_FILL, .fill = { .num_values = rows[i].bytes, .value_bytes = 1 }
+        };
+        struct island_call call = { .task = &fill };
+        uint32_t lane_first[] = { 0, 1 }, entry_of[1] = { 0 }, args_of[1] = { 0 };
+        const struct island_lists lists = { &call, lane_first, 1, 1, NULL, 0 };
+        struct island_layout layout = {
+            .group_threads = rows[i].group, .num_groups = 1, .num_blocks = 1, .team = 1
+        };
+        struct island_words words;
+        check_ok(braid_island_words_create(&lists, entry_of, args_of, &layout, &words));
+        const uint32_t *shape = words.words + (size_t)4 * words.words[0];
+        assert_int_equal(shape[1], rows[i].group);
+        assert_int_equal(shape[2], rows[i].blocks);
+        assert_int_equal(shape[4], rows[i].blocks);
+        assert_int_equal(shape[7], rows[i].group);
+        braid_free(words.words);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +432,7 @@ int main(void)
         standin_test(calls_that_may_hang_are_kept_out),
         standin_test(lanes_that_wait_for_each_other_are_found),
         standin_test(lists_end_with_what_is_read_ahead),
+        standin_test(fills_take_the_threads_of_their_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,6 +285,51 @@ static void blocks_of_a_call_run_side_by_side(void **state)
     check_meetings(3, 256, 4, 20000);
 }
 
+// Copies and fills of any size, beside a kernel of many threads, on one lane and on two.
+static void check_moves(uint32_t lanes, uint32_t threads, uint64_t bytes)
+{
+    static const braid_kernel meeting = { .name = "meeting", .source = meeting_source };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE,
+                                         .max_lanes = lanes,
+                                         .fixed_lanes = true };
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+    braid_device *device = own_device("cuda");
+    unsigned char *memory = own_memory(device, BRAID_MEMORY_DEVICE, 3 * bytes);
+    uint32_t *here = own_memory(device, BRAID_MEMORY_DEVICE, 8), *seen = here + 1;
+    braid_graph *graph = own_graph();
+    const braid_kernel_node kernel = { .kernel = &meeting,
+                                       .block.x = threads,
+                                       BRAID_ARGS(BRAID_ARG(here), BRAID_ARG(seen)) };
+    const braid_copy copy = { .to = memory, .from = memory + bytes, .bytes = bytes };
+    const braid_fill fill = {
+        .to = memory + 2 * bytes, .value = 0x77, .value_bytes = 1, .num_values = bytes
+    };
+    check_ok(braid_graph_add_kernel(graph, &kernel, NULL));
+    check_ok(braid_graph_add_copy(graph, &copy, NULL));
+    check_ok(braid_graph_add_fill(graph, &fill, NULL));
+    braid_exec *exec = own_exec(device, graph, &options);
+    for (uint64_t i = 0; i < 3 * bytes; i++)
+        memory[i] = (unsigned char)(i * 7 + i / 251);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_memory_equal(memory, memory + bytes, bytes);
+    for (uint64_t i = 0; i < bytes; i++) {
+        assert_int_equal(memory[bytes + i], (unsigned char)((bytes + i) * 7 + (bytes + i) / 251));
+        assert_int_equal(memory[2 * bytes + i], 0x77);
+    }
+    finish_standin();
+}
+
+static void copies_and_fills_have_any_size(void **state)
+{
+    (void)state;
+    check_moves(1, 128, 1);
+    check_moves(1, 128, 160001); // not in units of 16 bytes
+    check_moves(2, 96, 160000);
+    check_moves(3, 1024, 4096); // each lane alone in its block
+}
+
 // Without islands each kernel is changed to start early, and with times to write those.
 static void kernels_by_themselves_start_early_and_are_timed(void **state)
 {
@@ -324,6 +369,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(calls_may_have_several_blocks),
         cmocka_unit_test(one_lane_may_be_all),
         cmocka_unit_test(blocks_of_a_call_run_side_by_side),
+        cmocka_unit_test(copies_and_fills_have_any_size),
         cmocka_unit_test(kernels_by_themselves_start_early_and_are_timed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

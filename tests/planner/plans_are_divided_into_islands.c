@@ -141,8 +141,10 @@ static void blocks_run_in_turn(void **state)
     assert_int_equal(braid_plan_inside_ns(&fit, &room, 4000), 15 * 4000);
     fit.blocks = 4 * 132 * 8; // the device is filled four times: a block alone takes a quarter
     assert_int_equal(braid_plan_inside_ns(&fit, &lane, 8000), fit.blocks * 2000);
-    const struct island_fit copy = { .threads = 32, .blocks = 9, .is_move = true };
-    assert_int_equal(braid_plan_inside_ns(&copy, &lane, 2300), 2300 + 8 * 600);
+    const struct island_fit copy = { .threads = 32, .blocks = 33, .is_move = true };
+    assert_int_equal(braid_plan_inside_ns(&copy, &lane, 2300), 2300 + 2 * 600);
+    room = (struct plan_room){ .groups = 1, .round_ns = 600, .shares_unit = true };
+    assert_int_equal(braid_plan_inside_ns(&copy, &room, 2300), 2300 + 32 * 600);
     fit.blocks = UINT64_MAX / 2;
     assert_true(braid_plan_inside_ns(&fit, &lane, 8000) >= INT64_MAX / 2);
 }
