@@ -24,6 +24,7 @@
 #     derived    examples, and kernels of Triton and Numba, with accesses from their code: audits find no other
 #     imported   captured streams of random kernels, and an example, imported: the same bytes as by the captured graph;
 #                runners try both
+#     captures   random plans launched into captures of the program: each replay writes the bytes of a plain launch
 #     warp       where Warp and MuJoCo Warp are (not among "all of them"): steps beside Warp's own graph
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
 #     blackbox   240 failing frames, each in a process of its own: how many name the exact node; the cost of that
@@ -136,7 +137,7 @@ contract() {
         step "contract-cuda-$mode" contract_of cuda $mode
     done
     step gpu-tests meson test -C "$build" --no-rebuild --suite gpu --print-errorlogs
-    step captures captures
+    step saved-captures saved_captures
     step probe-graphs probe_graphs
     for mode in streams graph; do
         step beside-captures-$mode "$build/tests/gpu/gpu_a_program_may_capture_beside_each_call" cuda $mode
@@ -160,7 +161,7 @@ probe_graphs() {
     return $status
 }
 
-captures() {
+saved_captures() {
     local tests=$build/tests/tool
     python3 "$root/tests/tool/captures_are_replayed.py" "$build/tools/braid/braid" "$tests/tool_write_capture" \
         "$tests"/libcapture_kernels_{right,wrong,nearly}.so
@@ -349,6 +350,19 @@ warp() {
     step warp-deterministic beside_python bench/gpu/captured_mujoco_warp.py --deterministic --orders 30 --worlds 1 16
     step warp-islands beside_python bench/gpu/captured_mujoco_warp.py --islands
     grep -h '^|\|^# of\|^# plays\|^# tried' "$results/warp.log" "$results/warp-deterministic.log" "$results/warp-islands.log"
+}
+
+captured_plans() { # mode frames graphs
+    BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$1 BRAID_TEST_FRAMES=$2 BRAID_TEST_CAPTURES=$3 timeout 100 \
+        "$build/tests/contract/contract" plans_are_captured
+}
+
+captures() {
+    for mode in streams graph; do
+        step "captures-$mode" captured_plans $mode 1 1000
+        step "captures-$mode-3" captured_plans $mode 3 300
+    done
+    step captures-island captured_plans island 1 40
 }
 
 solver() {
@@ -592,11 +606,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frames times sweep large rigid wide loops solver audit derived imported blackbox islands adapters}"; do
+for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frames times sweep large rigid wide loops solver audit derived imported captures blackbox islands adapters}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times | warp) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times | warp) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

@@ -661,7 +661,8 @@ braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_list
     bool vary = false;
     for (uint32_t i = 0; i < lists->num_calls; i++) {
         const struct backend_task *task = lists->calls[i].task;
-        vary = vary || (task && (task->may_idle || task->varies & ISLAND_SHAPE_TARGETS));
+        vary = vary ||
+               (task && (task->disabled || task->may_idle || task->varies & ISLAND_SHAPE_TARGETS));
     }
     return make_island(gpu, lists, vary, out_island);
 }

@@ -410,7 +410,7 @@ static braid_status check_stream(const braid_runner *runner, braid_stream *strea
         status = braid_device_check_stream(function, runner->device, stream);
     if (status || !backend->ops->stream_check_launch)
         return status;
-    return backend->ops->stream_check_launch(backend, stream->backend);
+    return backend->ops->stream_check_launch(backend, stream->backend, NULL);
 }
 
 braid_status braid_runner_launch(braid_runner *runner, braid_stream *stream)

@@ -8,6 +8,7 @@
 #include <braid/costs.h>
 #include <braid/device.h>
 #include <braid/exec.h>
+#include <braid/export.h>
 #include <braid/graph.h>
 #include <braid/import.h>
 #include <braid/kernel.h>

@@ -185,8 +185,9 @@ struct backend_ops {
     braid_status (*stream_wait)(struct backend *backend, struct backend_stream *stream,
                                 struct backend_event *event);
     // Optional: BRAID_UNSUPPORTED, with the reason, where the stream takes no launch of an exec
-    // now.
-    braid_status (*stream_check_launch)(struct backend *backend, struct backend_stream *stream);
+    // now. *out_captures says that it is being captured; NULL: that is such a reason.
+    braid_status (*stream_check_launch)(struct backend *backend, struct backend_stream *stream,
+                                        bool *out_captures);
 
     braid_status (*event_create)(struct backend *backend, bool timing,
                                  struct backend_event **out_event);

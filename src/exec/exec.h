@@ -113,6 +113,7 @@ struct braid_exec {
     struct exec_idle idle;
     struct culled culled;  // only an audit reads more than the nodes of `own` once the exec is made
     braid_graph *captured; // a copy of what is planned, for captures; NULL: there are none
+    struct exported *exported; // with the turn's lock; NULL: there are none
     struct {
         char reason[256], frames_reason[256];
     } texts;              // `info` has them
@@ -152,6 +153,10 @@ braid_status braid_exec_check(const char *function, const braid_exec *exec);
 braid_status braid_exec_check_devices(const char *function, const braid_exec *exec);
 // As braid_exec_check. If it succeeds, the device is entered, which the caller leaves.
 braid_status braid_exec_enter(const char *function, const braid_exec *exec);
+
+// addons/export: adds the plan to the capture of the stream. Errors: as braid_exec_launch.
+braid_status braid_exec_launch_captured(braid_exec *exec, braid_stream *stream);
+void braid_exec_free_exported(braid_exec *exec);
 
 // exec_create.c: makes all that depends on the player, or nothing. Errors: as braid_exec_create.
 braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,

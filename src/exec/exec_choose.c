@@ -10,7 +10,6 @@
 #include "exec/exec_islands.h"
 #include "exec/exec_plan.h"
 
-// The first of these players that a mode allows, or the end of the list.
 const struct player *const *braid_exec_find_player(const struct player *const *players,
                                                    braid_exec_mode mode)
 {

@@ -124,8 +124,6 @@ static braid_status exec_choose_early(braid_exec *exec, const braid_graph *graph
 
 // ---- several devices ----
 
-// Execs on several devices.
-//
 // The planner makes one graph of the program's nodes and the copies between places. Each of its
 // lanes has a place (graph/placed.h). All later steps are as with one device, except that tasks,
 // lanes and arenas belong to the device of their place. The streams of launches and slots belong to
@@ -192,7 +190,6 @@ static braid_status place(braid_exec *exec, const braid_graph *graph,
     return braid_graph_place(graph, &plan, &exec->placed);
 }
 
-// Execs on several devices.
 // Makes the exec's graph on its places; exec->placed stays NULL if that is the program's graph.
 // Errors: BRAID_UNSUPPORTED (a feature that several places do not have), BRAID_INVALID_ARGUMENT (a
 // schedule for more places than there are), those of braid_graph_place.
@@ -457,6 +454,7 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
 static void exec_free(braid_exec *exec)
 {
     braid_exec_stop_deadline(exec);
+    braid_exec_free_exported(exec); // before the parts, whose memory it has
     braid_exec_drop_parts(&exec->parts, exec);
     finish_program(exec);
     braid_tasks_finish(&exec->tasks);

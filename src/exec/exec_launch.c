@@ -240,14 +240,14 @@ braid_status braid_exec_enter(const char *function, const braid_exec *exec)
 
 // Whether a launch's stream is of the exec's device, and takes one. `function` is for the message.
 static braid_status exec_check_launch(const char *function, const braid_exec *exec,
-                                      const braid_stream *stream)
+                                      const braid_stream *stream, bool *out_captures)
 {
     struct backend *backend = exec->device->backend;
     braid_status status = braid_device_check_stream(function, exec->device, stream);
     if (status || !backend->ops->stream_check_launch)
         return status;
-    return braid_exec_explain_launch(exec,
-                                     backend->ops->stream_check_launch(backend, stream->backend));
+    status = backend->ops->stream_check_launch(backend, stream->backend, out_captures);
+    return braid_exec_explain_launch(exec, status);
 }
 
 static void end_launch(braid_exec *exec, braid_stream *stream)
@@ -259,9 +259,10 @@ static void end_launch(braid_exec *exec, braid_stream *stream)
 
 static braid_status launch_one(braid_exec *exec, braid_stream *stream)
 {
-    braid_status status = exec_check_launch("braid_exec_launch", exec, stream);
-    if (status)
-        return status;
+    bool captures = false;
+    braid_status status = exec_check_launch("braid_exec_launch", exec, stream, &captures);
+    if (status || captures)
+        return status ? status : braid_exec_launch_captured(exec, stream);
     braid_exec_begin_launch(exec);
     status = braid_exec_make_room(exec);
     if (!status)
@@ -550,7 +551,7 @@ static braid_status launch_many(braid_exec *exec, const struct many *many)
 
 static braid_status launch_in_turn(braid_exec *exec, const struct many *many)
 {
-    braid_status status = exec_check_launch("braid_exec_launch_many", exec, many->stream);
+    braid_status status = exec_check_launch("braid_exec_launch_many", exec, many->stream, NULL);
     if (!status)
         status = check_rows(exec, many);
     if (status || many->num_frames == 0)

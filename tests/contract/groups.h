@@ -44,5 +44,6 @@ int run_queue_calls(void);
 int run_schedules(void);
 int run_memory(void);
 int run_random_graphs(void);
+int run_captured_plans(void);
 
 #endif

@@ -54,6 +54,7 @@ static const struct group groups[] = {
     { "an_exec_runs_the_schedule_it_is_given", run_schedules },
     { "memory_is_copied_and_filled", run_memory },
     { "random_graphs_keep_every_order", run_random_graphs },
+    { "plans_are_captured", run_captured_plans },
 };
 
 static bool is_asked_for(const char *name, int num_names, char **names)

@@ -114,6 +114,8 @@ static void check_graph_calls()
     DRIVER(capture_begin, cuStreamBeginCapture);
     DRIVER(capture_end, cuStreamEndCapture);
     DRIVER(stream_is_capturing, cuStreamIsCapturing);
+    DRIVER(capture_info, cuStreamGetCaptureInfo);
+    DRIVER(capture_go_on, cuStreamUpdateCaptureDependencies);
     DRIVER(exchange_capture_mode, cuThreadExchangeStreamCaptureMode);
 }
 

@@ -36,6 +36,7 @@ ADDONS = {
     "accesses": {"base", "graph", "ptx"},
     "audit": {"base", "ptx", "graph", "plan", "backends", "device", "device/backend", "exec", "tasks"},
     "capture": {"base", "graph", "plan", "exec", "tasks"},
+    "export": PLAYER | {"plan", "exec", "backends/driver_graph", "backends/players"},
     "import": {"base", "ptx", "graph", "device", "device/backend", "backends", "exec", "tasks"},
     "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},
     "report": {"base", "graph", "plan"},

@@ -120,6 +120,10 @@ static braid_status run(struct graph_builder *builder, struct graph_lane *state,
     const struct program *program = builder->stage->program;
     const bool has_body = work_has_body(builder->stage->frame->tasks[op->node].kind);
     braid_status status = enter_place(builder, program->lanes[op->lane].place);
+    if (builder->stage->frame->tasks[op->node].disabled) { // for good: see driver_graph_export.h
+        state->last_is_kernel = false;
+        return status;
+    }
     if (status || !program_takes_time(program, op))
         return status;
     collect_after(builder, state);

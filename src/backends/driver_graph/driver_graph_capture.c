@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
+#include "base/inside.h"
 #include "base/node_text.h"
 
 // If the driver could not capture a call, that is BRAID_UNSUPPORTED, with any result of the call.
@@ -88,9 +89,12 @@ braid_status braid_driver_graph_capture(const struct stage *stage, const struct 
     if (result)
         return braid_gpu_check_task(gpu, result, &gpu->api->capture_begin, task, NULL);
     braid_stream wrapper = { .device = stage->device, .backend = &stream.base };
+    struct inside inside; // an exec is not launched into this capture: see addons/export
+    braid_inside_begin(&inside, "a queue call", stage->device);
     braid_status status = task->kind == WORK_POST
                               ? braid_gpu_post(stream.handle, task)
                               : braid_player_queue_call(wrapper.device, task, &wrapper);
+    braid_inside_end(&inside);
     gpu_graph graph = NULL;
     result = gpu->api->capture_end(stream.handle, &graph);
     if (!status && !result && task->kind == WORK_QUEUE)

@@ -25,6 +25,7 @@ enum {
     GPU_COMPILER_NOT_FOUND = 221,
     GPU_UNSUPPORTED_TEXT_VERSION = 222,
     GPU_COMPILING_DISABLED = 223,
+    GPU_LOSSY_QUERY = 402, // CUDA: an answer would have left out kinds of edges
     GPU_NOT_FOUND = 500,
     GPU_NOT_READY = 600,
     GPU_OUT_OF_RESOURCES = 701,
@@ -41,6 +42,8 @@ enum {
     GPU_EVENT_EXTERNAL = 1, // CUDA, for records and waits under capture: it becomes a node
     GPU_HOST_PORTABLE = 1,
     GPU_HOST_MAPPED = 2,
+    GPU_CAPTURE_GOES_ON = 1,     // status of a stream's capture
+    GPU_CAPTURE_ONLY_BEHIND = 1, // CUDA, for capture_go_on
     GPU_CAPTURE_THREAD_LOCAL = 1,
     GPU_CAPTURE_RELAXED = 2,
     GPU_POINTER_MEMORY_TYPE = 2,
@@ -299,6 +302,13 @@ struct gpu_api {
     gpu_result (*capture_end)(gpu_stream stream, gpu_graph *graph);
     gpu_result (*graph_destroy)(gpu_graph graph);
     gpu_result (*stream_is_capturing)(gpu_stream stream, int *status); // 0: it is not
+    // The capture's graph, and its nodes that the stream's next work is behind.
+    gpu_result (*capture_info)(gpu_stream stream, int *status, uint64_t *id, gpu_graph *graph,
+                               const gpu_node **after, const struct gpu_edge_data **data,
+                               size_t *num_after); // CUDA
+    gpu_result (*capture_go_on)(gpu_stream stream, gpu_node *after,
+                                const struct gpu_edge_data *data, size_t num_after,
+                                unsigned flags); // CUDA
     gpu_result (*exchange_capture_mode)(int *mode);
     gpu_result (*hip_peek_error)(void); // HIP: the thread's last error
     gpu_result (*hip_take_error)(void); // HIP: the same, which is none from then on

@@ -145,6 +145,8 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(capture_end), CUDA("cuStreamEndCapture"), MAY_HIP("hipStreamEndCapture") },
     { SLOT(graph_destroy), CUDA("cuGraphDestroy"), MAY_HIP("hipGraphDestroy") },
     { SLOT(stream_is_capturing), CUDA("cuStreamIsCapturing"), MAY_HIP("hipStreamIsCapturing") },
+    { SLOT(capture_info), MAY_CUDA("cuStreamGetCaptureInfo_v3") },
+    { SLOT(capture_go_on), MAY_CUDA("cuStreamUpdateCaptureDependencies_v2") },
     { SLOT(exchange_capture_mode), CUDA("cuThreadExchangeStreamCaptureMode"),
       MAY_HIP("hipThreadExchangeStreamCaptureMode") },
     { SLOT(hip_peek_error), HIP("hipPeekAtLastError") },
