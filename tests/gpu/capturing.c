@@ -25,6 +25,11 @@ void begin_blocking_capture(struct capture *capture, braid_device *device)
     begin(capture, device, 0, CAPTURE_RELAXED);
 }
 
+void begin_again(struct capture *capture)
+{
+    assert_int_equal(cuStreamBeginCapture_v2(capture->handle, CAPTURE_RELAXED), 0);
+}
+
 void end_capture(struct capture *capture)
 {
     assert_int_equal(cuStreamEndCapture(capture->handle, &capture->graph), 0);

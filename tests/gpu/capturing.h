@@ -36,6 +36,7 @@ struct capture {
 // Each asserts that the driver does it.
 void begin_capture(struct capture *capture, braid_device *device, int mode);
 void begin_blocking_capture(struct capture *capture, braid_device *device); // relaxed
+void begin_again(struct capture *capture); // on the same stream, relaxed
 void end_capture(struct capture *capture); // and instantiates the graph
 size_t count_nodes(const struct capture *capture);
 void replay(const struct capture *capture); // and waits
