@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "contract/contract.h"
+#include "contract/counting.h"
 #include "contract/groups.h"
 #include "contract/random_graph.h"
 
-enum { NUM_FRAMES = 5, NUM_GRAPHS = 60, NUM_CAPTURE_MODES = 3, NON_BLOCKING = 1 };
+enum { NUM_FRAMES = 5, NUM_GRAPHS = 60, RELAXED = 2, NUM_CAPTURE_MODES = 3, NON_BLOCKING = 1 };
 
 // ---- the driver ----
 
@@ -107,7 +108,8 @@ static void finish_field(const struct field *field)
     must(driver.release(0));
 }
 
-static braid_exec *make_exec(struct field *field, struct random_graph *model, struct random *random)
+static braid_exec *make_random(struct field *field, struct random_graph *model,
+                               struct random *random)
 {
     braid_graph *graph = NULL;
     braid_exec *exec = NULL;
@@ -158,7 +160,7 @@ static void begin_memory(const struct field *field, const struct random_graph *m
     check_ok(braid_stream_fill(field->stream, field->memory.outputs, 0, 1, sizeof(struct result)));
 }
 
-static void run_frames(const struct field *field, braid_exec *exec, void *executable)
+static void run_random_frames(const struct field *field, braid_exec *exec, void *executable)
 {
     for (uint32_t frame = 0; frame < NUM_FRAMES; frame++) {
         struct result *result = &field->results[frame];
@@ -210,7 +212,7 @@ static void run_graph(struct field *field, uint64_t seed)
 {
     static struct random_graph model;
     struct random random = { seed };
-    braid_exec *exec = make_exec(field, &model, &random);
+    braid_exec *exec = make_random(field, &model, &random);
     struct random_node *changed = choose_changed(&model, &random);
     const uint64_t salts[] = { random_next(&random), random_next(&random) };
     void *executable = NULL;
@@ -218,10 +220,16 @@ static void run_graph(struct field *field, uint64_t seed)
     check_ok(capture(field, exec, (int)(seed % NUM_CAPTURE_MODES), &executable));
     set_salt(exec, changed, salts[1]);
     begin_memory(field, &model);
-    run_frames(field, exec, executable);
+    run_random_frames(field, exec, executable);
     must(driver.destroy_executable(executable));
     braid_exec_destroy(exec);
     compare(field, &model, changed, salts, seed);
+}
+
+static void skip_without_captures(const struct contract *contract)
+{
+    if (strcmp(contract->backend, "cuda") != 0)
+        skip_because("graphs that a program captures are CUDA's");
 }
 
 static void random_plans_are_captured(void **state)
@@ -230,8 +238,7 @@ static void random_plans_are_captured(void **state)
     const struct contract_part part = contract_part();
     struct contract *contract = *state;
     struct field field;
-    if (strcmp(contract->backend, "cuda") != 0)
-        skip_because("graphs that a program captures are CUDA's");
+    skip_without_captures(contract);
     make_field(&field, contract);
     uint64_t num = fewer ? strtoull(fewer, NULL, 10) : NUM_GRAPHS;
     if (seed)
@@ -241,8 +248,153 @@ static void random_plans_are_captured(void **state)
     finish_field(&field);
 }
 
+// ---- values ----
+
+// Counted by each node, in memory of the device, and by a host call.
+struct counts {
+    uint32_t *blocks, *grid, *switched, *kept, *filled;
+    uint32_t *called;
+    braid_node count, step, fill, keep;
+    braid_resource scratch;
+};
+
+enum { NUM_KEPT = 8 };
+
+static void count_call(void *user)
+{
+    ++*(uint32_t *)user;
+}
+
+static braid_exec *make_counting(struct contract *contract, struct counts *counts)
+{
+    braid_graph *graph = contract_graph(contract);
+    const uint32_t value = 1, num = NUM_KEPT;
+    const uint64_t no_delay = 0;
+    *counts = (struct counts){ .blocks = contract_numbers(contract, 4),
+                               .grid = contract_numbers(contract, 3),
+                               .switched = contract_numbers(contract, 1),
+                               .kept = contract_numbers(contract, NUM_KEPT),
+                               .filled = contract_numbers(contract, 1),
+                               .called = contract_host_numbers(contract, 1) };
+    *counts->called = 0;
+    check_ok(braid_graph_add_scratch(graph, "scratch", 4 * NUM_KEPT, 0, &counts->scratch));
+    counts->count = add_count_blocks(graph, (braid_node_options){ 0 }, counts->blocks, counts->grid,
+                                     (braid_dim3){ 4, 1, 1 });
+    counts->step = add_axpy(graph, (braid_node_options){ AFTER(counts->count) }, counts->switched,
+                            counts->switched, 1, 1, 1);
+    counts->fill =
+        add_fill(graph, (braid_node_options){ AFTER(counts->step) }, counts->filled, 3, 1);
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .node = { AFTER(counts->fill) },
+                              .kernel = &test_keep,
+                              .block = { 32, 1, 1 },
+                              BRAID_ARGS(braid_resource_address(&counts->scratch),
+                                         BRAID_ARG(counts->kept), BRAID_ARG(value), BRAID_ARG(num),
+                                         BRAID_ARG(no_delay)) },
+        &counts->keep));
+    if (contract_islands() != BRAID_ISLANDS_WHOLE) // it has no calls inside
+        add_host(graph, (braid_node_options){ AFTER(counts->keep) }, count_call, counts->called);
+    return contract_exec_with(contract, graph,
+                              (braid_exec_options){ .frames_in_flight = contract_frames() });
+}
+
+static void set(braid_exec *exec, const struct counts *counts, bool steps, uint32_t grid,
+                uint32_t filled, uint32_t kept)
+{
+    check_ok(braid_exec_set(exec, counts->step, BRAID_TARGET_ENABLED, 0, &steps));
+    check_ok(braid_exec_set(exec, counts->count, BRAID_TARGET_GRID_X, 0, &grid));
+    check_ok(braid_exec_set(exec, counts->fill, BRAID_TARGET_VALUE, 0, &filled));
+    check_ok(braid_exec_set_arg(exec, counts->keep, 2, BRAID_ARG(kept)));
+}
+
+static void check_counts(const struct field *field, const struct counts *counts,
+                         const uint32_t blocks[4], uint32_t steps, uint32_t filled, uint32_t kept)
+{
+    struct contract *contract = field->contract;
+    uint32_t now[4], word;
+    check_ok(braid_stream_wait(field->stream));
+    contract_read(contract, now, counts->blocks, sizeof(now));
+    assert_memory_equal(now, blocks, sizeof(now));
+    contract_read(contract, &word, counts->switched, sizeof(word));
+    assert_int_equal(word, steps);
+    contract_read(contract, &word, counts->filled, sizeof(word));
+    assert_int_equal(word, filled);
+    contract_read(contract, &word, counts->kept + 1, sizeof(word));
+    assert_int_equal(word, kept + 1);
+}
+
+// Nodes that are disabled as the exec is launched are in no replay; setters, and scratch that
+// grows, reach none either.
+static void replays_keep_the_values_of_their_launch(void **state)
+{
+    struct contract *contract = *state;
+    struct field field;
+    struct counts counts;
+    void *executable = NULL;
+    skip_without_captures(contract);
+    make_field(&field, contract);
+    braid_exec *exec = make_counting(contract, &counts);
+    set(exec, &counts, false, 2, 30, 70);
+    check_ok(capture(&field, exec, RELAXED, &executable));
+    set(exec, &counts, true, 3, 40, 80);
+    must(driver.launch(executable, field.handle));
+    check_counts(&field, &counts, (uint32_t[]){ 1, 1, 0, 0 }, 0, 30, 70);
+    check_ok(braid_exec_set_scratch(exec, counts.scratch, 1 << 20));
+    check_ok(braid_exec_launch(exec, field.stream));
+    check_counts(&field, &counts, (uint32_t[]){ 2, 2, 1, 0 }, 1, 40, 80);
+    must(driver.launch(executable, field.handle));
+    check_counts(&field, &counts, (uint32_t[]){ 3, 3, 1, 0 }, 1, 30, 70);
+    check_ok(braid_exec_launch(exec, field.stream));
+    check_counts(&field, &counts, (uint32_t[]){ 4, 4, 2, 0 }, 2, 40, 80);
+    assert_int_equal(*counts.called, contract_islands() == BRAID_ISLANDS_WHOLE ? 0 : 4);
+    assert_int_equal(braid_exec_get_num_launched(exec), 2);
+    must(driver.destroy_executable(executable));
+    finish_field(&field);
+}
+
+// A loop is captured where it is an island, and is refused by name otherwise.
+static void loops_are_captured_as_islands(void **state)
+{
+    struct contract *contract = *state;
+    struct field field;
+    void *executable = NULL;
+    skip_without_captures(contract);
+    make_field(&field, contract);
+    struct counting counting = begin_counting(contract, 3);
+    begin_loop(counting.graph,
+               (braid_loop){ .node.name = "loop", .condition = counting.left, .most = 9 });
+    add_body(&counting);
+    check_ok(braid_graph_end(counting.graph));
+    braid_exec *exec = make_exec(contract, counting.graph);
+    braid_exec_info info;
+    uint32_t numbers[2];
+    braid_exec_get_info(exec, &info);
+    braid_status status = capture(&field, exec, RELAXED, &executable);
+    if (info.num_islands) {
+        check_ok(status);
+        for (int i = 0; i < 2; i++) {
+            must(driver.launch(executable, field.handle));
+            check_ok(braid_stream_wait(field.stream));
+            contract_read(contract, numbers, counting.numbers, sizeof(numbers));
+            assert_int_equal(numbers[0], 0);
+            assert_int_equal(numbers[1], 3);
+        }
+    } else {
+        check_fails(status, BRAID_UNSUPPORTED, "is a loop, which a graph inside another graph");
+    }
+    check_ok(braid_exec_launch(exec, field.stream));
+    check_ok(braid_stream_wait(field.stream));
+    must(driver.destroy_executable(executable));
+    finish_field(&field);
+}
+
 int run_captured_plans(void)
 {
-    const struct CMUnitTest tests[] = { contract_test(random_plans_are_captured) };
+    const struct CMUnitTest tests[] = {
+        contract_test(random_plans_are_captured),
+        contract_test(replays_keep_the_values_of_their_launch),
+        contract_test(loops_are_captured_as_islands),
+    };
     return contract_run("plans are captured", tests);
 }
