@@ -317,13 +317,6 @@ static braid_status use_words(const struct finder *finder, const struct import_c
 
 // ---- statements ----
 
-uint64_t braid_import_side_begin(const struct cuda_copy_side *side)
-{
-    const uint64_t base =
-        side->memory_type == GPU_MEMORY_HOST ? (uintptr_t)side->host : side->device;
-    return base + side->x + (side->y + side->z * side->height) * side->pitch;
-}
-
 static uint64_t span(const struct cuda_copy_parameters *copy, const struct cuda_copy_side *side)
 {
     const uint64_t rows = (copy->depth - 1) * side->height + copy->height - 1;
