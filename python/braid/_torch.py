@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from braid._import import Statement
 
 Range = Tuple[int, int]  # an address and a number of bytes
+_ATEN = "aten."
 
 # Kernels of these operations may touch memory that is in no tensor of theirs, such as the states of libraries.
 _UNTOLD = ("linalg_", "_linalg_", "_fft_", "_cudnn_rnn", "_thnn_", "lstm", "gru", "cudnn_ctc", "_ctc_loss", "_use_cudnn", "cholesky",
@@ -62,8 +63,7 @@ class Recorder(TorchDispatchMode):
         if nodes:
             made = list(_tensors_of(result, self._device))
             writes += _ranges_of(made)
-            name = str(function).removeprefix("aten.")
-            writes += self._memory.end(name.startswith(_BLAS), made)
+            writes += self._memory.end(_name_of(function).startswith(_BLAS), made)
             self._kept += made
             if getattr(Tag, "nondeterministic_seeded", None) in getattr(function, "tags", ()):
                 self.random.add(str(function))
@@ -74,10 +74,14 @@ class Recorder(TorchDispatchMode):
         return [Statement(call.nodes, call.reads, call.writes) for call in self.calls if call.is_told]
 
 
+def _name_of(function: Any) -> str:
+    name = str(function)
+    return name[len(_ATEN):] if name.startswith(_ATEN) else name
+
+
 def _is_told(function: Any, values: Iterable[Any]) -> bool:
     """Whether the schema and the tensors say all that the operation touches."""
-    name = str(function)
-    if not name.startswith("aten.") or name.removeprefix("aten.").startswith(_UNTOLD):
+    if not str(function).startswith(_ATEN) or _name_of(function).startswith(_UNTOLD):
         return False
     return all(type(value).__torch_dispatch__ is Tensor.__torch_dispatch__ and value.layout is strided
                for value in values if isinstance(value, Tensor))

@@ -32,11 +32,11 @@ class Optimized:
     """A function's work on the GPU as a plan. A call plays it once on PyTorch's current stream, and returns the tensors that
     the function returned, with new values. Made by braid.torch.optimize."""
 
-    def __init__(self, imported: Imported, captured: Any, inputs: Sequence[Any], outputs: Any, device: Any):
+    def __init__(self, imported: Imported, captured: Any, plain: Any, inputs: Sequence[Any], outputs: Any, device: Any):
         self.imported, self.inputs, self.outputs = imported, tuple(inputs), outputs
         self._device = device
         self._captured = captured  # with its memory
-        self._runner = Runner(_adopt(device), imported.graph, as_before=lambda stream: captured.replay())
+        self._runner = Runner(_adopt(device), imported.graph, as_before=lambda stream: plain.replay())
 
     def __call__(self, *inputs: Any) -> Any:
         """Copies these tensors to `inputs`, if there are any, and plays the work. About 150 calls try ways to play,
@@ -93,7 +93,7 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
     function uses stay where they are, and are read anew by each call. Memory of ATen's operations is that of their tensors,
     by the operations' schemas. Kernels of Triton tell by their PTX. All others keep their captured orders.
     `keep_memory`: no tensor gets memory that an earlier one had, since that would order their operations. The work then
-    takes as much memory as all its tensors together.
+    takes as much memory as all its tensors together, and PyTorch captures it once more as it is, to be tried beside.
     Raises UnsupportedError if PyTorch cannot capture the function, or if it draws random numbers."""
     import torch
 
@@ -111,15 +111,17 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
         captured = torch.cuda.CUDAGraph(keep_graph=True)
         try:
             recorder, memory, outputs = _capture(_torch, captured, side, lambda: function(*inputs), keep_memory, device)
+            plain = _capture_plain(side, lambda: function(*inputs), outputs) if keep_memory else captured
         except RuntimeError as error:
             raise UnsupportedError(f"PyTorch cannot capture the function: {str(error).splitlines()[0]}") from error
         finally:
             torch._C._cuda_clearCublasWorkspaces()
         if recorder.random:
             raise UnsupportedError(f"'{min(recorder.random)}' draws random numbers, which only PyTorch's own graph can advance")
-        captured.instantiate()
+        if plain is captured:
+            captured.instantiate()
         imported = _import(captured, recorder, memory, device)
-    return Optimized(imported, captured, inputs, outputs, device)
+    return Optimized(imported, captured, plain, inputs, outputs, device)
 
 
 def _device_of(inputs: Sequence[Any]) -> Any:
@@ -163,6 +165,19 @@ def _capture(_torch: Any, captured: Any, side: Any, function: Callable[[], Any],
     finally:
         torch.cuda.memory._record_memory_history(enabled=None)
     return recorder, memory, outputs
+
+
+def _capture_plain(side: Any, function: Callable[[], Any], outputs: Any) -> Any:
+    """PyTorch's graph with memory that it uses again, and the same tensors as outputs."""
+    import torch
+    from torch.utils import _pytree
+
+    plain = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(plain, stream=side, capture_error_mode="thread_local"):
+        for mine, other in zip(_pytree.tree_leaves(outputs), _pytree.tree_leaves(function())):
+            if isinstance(mine, torch.Tensor) and mine.is_cuda and mine.data_ptr() != other.data_ptr():
+                mine.copy_(other)
+    return plain
 
 
 def _import(captured: Any, recorder: Any, memory: Any, device: Any) -> Imported:
