@@ -113,10 +113,11 @@ static inline braid_dim3 graph_kernel_grid(const struct graph_kernel *kernel)
                          kernel->empty & 4 ? 0 : kernel->grid.z };
 }
 
-// Source, or an image that begins as text does: machine code begins with other bytes.
+// Source, or an image that begins as text does: machine code begins with other bytes. Such an image
+// may do the work of the program's own function.
 static inline bool graph_kernel_has_text(const struct graph_kernel *kernel)
 {
-    const char *image = kernel->kernel->cuda.function ? NULL : kernel->kernel->cuda.data;
+    const char *image = kernel->kernel->cuda.data;
     return kernel->kernel->source || (image && *image && strchr("./ \t\r\n", *image));
 }
 

@@ -136,7 +136,8 @@ struct gpu_code {
     const void *key; // the one of these three that it has
     const char *entry;
     void *function;
-    const void *image;  // to load
+    const char *stand_in; // PTX that may do the function's work; NULL: none may
+    const void *image;    // to load
     const char *source; // to compile
     struct gpu_build build;
     unsigned changes;                    // enum kernel_change

@@ -314,8 +314,10 @@ braid_status braid_gpu_find_text(struct gpu_backend *gpu, const struct gpu_kerne
 {
     const char *image = kernel->code.image;
     *out_text = *out_reason = NULL;
-    if (kernel->code.function)
+    if (kernel->code.function && !kernel->code.stand_in)
         *out_reason = "it is the program's own function";
+    else if (kernel->code.function)
+        image = kernel->code.stand_in;
     else if (image && !braid_ptx_is_text(image))
         *out_reason = "it is machine code";
     if (*out_reason)
@@ -502,6 +504,7 @@ static struct gpu_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_
     struct gpu_kernel *kernel = gpu->kernels;
     while (kernel &&
            (!is_one_module(&kernel->code, code) || kernel->code.function != code->function ||
+            kernel->code.stand_in != code->stand_in ||
             strcmp(kernel->entry, code->entry) != 0))
         kernel = kernel->next;
     if (kernel)
@@ -558,8 +561,10 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
             kernel->name, gpu->label);
     code.changes = changes;
     code.change = change;
-    if (code.function && changes & KERNEL_WAITS_FIRST && has_text(&kernel->cuda))
-        code.key = code.image = kernel->cuda.data;
+    if (code.function && has_text(&kernel->cuda))
+        code.stand_in = kernel->cuda.data;
+    if (code.stand_in && changes & KERNEL_WAITS_FIRST)
+        code.key = code.image = code.stand_in;
     braid_status status = braid_gpu_enter(gpu, &scope, "loading a kernel");
     if (status)
         return status;
