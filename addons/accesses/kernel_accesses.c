@@ -93,6 +93,8 @@ static bool take_function(struct kernel_accesses *accesses, const struct flow *f
         const bool is_load =
             instructions[i].operation == CODE_LOAD && instructions[i].space == CODE_GLOBAL;
         accesses->reads_constants |= is_load && instructions[i].access_base == CODE_NONE;
+        accesses->calls_out |= instructions[i].operation == CODE_REFUSED &&
+                               braid_ptx_word_begins(instructions[i].statement->word, "call");
         if (instructions[i].access_base == CODE_NONE)
             continue;
         const uint32_t set =

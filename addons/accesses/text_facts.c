@@ -104,6 +104,7 @@ static bool find_facts(struct code_text *text, uint32_t entry, struct code_facts
     struct kernel_accesses found = { 0 };
     if (!braid_kernel_accesses_find(&text->code, entry, &found))
         return false;
+    facts->calls_out = found.calls_out;
     facts->reads_variables = found.of_variables || found.reads_constants;
     facts->writes_variables = found.of_variables & ACCESSES_WRITES;
     const bool is_done = copy_found(&found, facts) &&
@@ -127,6 +128,7 @@ braid_status braid_code_read_entry(struct code_text *text, const char *entry,
         index = braid_code_find_entry(&text->code, entry);
         facts.has_entry = index != CODE_NONE;
     } else {
+        facts.calls_out = true;
         tell_why(text, text->reason.text, text->reason.at, &facts);
     }
     if (index != CODE_NONE && !find_facts(text, index, &facts)) {

@@ -16,6 +16,7 @@
 struct checker {
     const struct captured_graph *captured;
     const struct import_uses *uses;
+    const struct import_code *code; // by function
     const braid_import_options *options;
     const struct import_access **accesses; // by node: its first; NULL: it has none
     size_t words;                          // a row of bits has so many
@@ -107,10 +108,48 @@ static braid_status check_setter(const struct checker *checker, uint32_t node)
                        node_at(checker, node)->place, name);
 }
 
-// Proven code calls no function of the driver.
+// Whether a parameter has the value at any place.
+static bool has_part(const struct checker *checker, uint32_t node, uint64_t value)
+{
+    enum { STEP = 4 };
+    const struct captured_function *function =
+        captured_function_of(checker->captured, node_at(checker, node));
+    const struct captured_param *params = captured_params_of(checker->captured, function);
+    for (uint32_t i = 0; i < function->num_params; i++) {
+        const unsigned char *argument =
+            braid_captured_argument(checker->captured, node_at(checker, node), i);
+        for (uint32_t at = 0; at + sizeof(value) <= params[i].bytes; at += STEP) {
+            if (memcmp(argument + at, &value, sizeof(value)) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool has_part_of_told(const struct checker *checker, uint32_t node)
+{
+    const braid_import_conditional *told = checker->options->conditionals;
+    for (size_t i = 0; i < checker->options->num_conditionals; i++) {
+        if (has_part(checker, node, told[i].handle) ||
+            (told[i].otherwise && has_part(checker, node, told[i].otherwise_handle)))
+            return true;
+    }
+    return false;
+}
+
+// Known code that calls nobody else sets no condition: any number may be equal to a handle. Nobody
+// looks into structs of a kernel without text, whose numbers are often equal to one.
+static bool may_set(const struct checker *checker, uint32_t node)
+{
+    const struct import_code *code = &checker->code[node_at(checker, node)->kernel.function];
+    if (!code->num_texts)
+        return find_told(checker, node);
+    return code->calls_out && has_part_of_told(checker, node);
+}
+
 static braid_status check_kernel(const struct checker *checker, uint32_t node)
 {
-    if (checker->uses->proven[node] || !find_told(checker, node))
+    if (!may_set(checker, node))
         return BRAID_OK;
     return braid_error(BRAID_UNSUPPORTED,
                        "node %s of the captured graph, kernel '%s', may set the "
@@ -286,11 +325,13 @@ static braid_status check_all(struct checker *checker, uint64_t *rows)
 
 braid_status braid_import_check_conditions(const struct captured_graph *captured,
                                            const struct import_uses *uses,
+                                           const struct import_code *code,
                                            const braid_import_options *options)
 {
     struct store store = { 0 };
     struct checker checker = { .captured = captured,
                                .uses = uses,
+                               .code = code,
                                .options = options,
                                .words = captured->nodes.num / 64 + 1 };
     const struct import_access *all = uses->accesses.items;

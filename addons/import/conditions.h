@@ -9,6 +9,7 @@
 // before. Errors: BRAID_NO_MEMORY, BRAID_UNSUPPORTED (names a node for which it may not).
 braid_status braid_import_check_conditions(const struct captured_graph *captured,
                                            const struct import_uses *uses,
+                                           const struct import_code *code,
                                            const braid_import_options *options);
 
 #endif

@@ -91,7 +91,7 @@ braid_status braid_import_find_accesses(struct gpu_backend *gpu,
     if (!status)
         status = braid_import_find_uses(&import->memory, code, &import->uses);
     if (!status)
-        status = braid_import_check_conditions(&import->captured, &import->uses, options);
+        status = braid_import_check_conditions(&import->captured, &import->uses, code, options);
     import->memory.options = NULL; // the program's
     return status;
 }

@@ -104,6 +104,7 @@ static braid_status join(const struct code_facts *facts, struct import_code *cod
 {
     if (facts->why[0])
         refuse(code, facts->why, facts->line);
+    code->calls_out |= facts->calls_out;
     code->reads_variables |= facts->reads_variables;
     code->writes_variables |= facts->writes_variables;
     const size_t num = facts->addresses.num, num_names = facts->variables.num;

@@ -16,8 +16,9 @@ struct import_code {
     bool watches_variables; // others may look at one of them
     char why[200];          // nobody knows what the function does; "": it is proven
     uint32_t line;          // where in the text; 0: nowhere
-    size_t num_texts;       // that fit it
-    size_t reloaded;        // one of braid_import_options.reloaded that does, from 1; 0: none
+    bool calls_out;   // it calls functions that no text has, such as one that sets a condition
+    size_t num_texts; // that fit it
+    size_t reloaded;  // one of braid_import_options.reloaded that does, from 1; 0: none
 };
 
 // An array of struct import_code, one for each captured function. Errors: BRAID_NO_MEMORY,

@@ -75,7 +75,7 @@ struct code_address {
 };
 
 struct code_facts {
-    bool has_entry;                         // or perhaps, in a text that nobody can read
+    bool has_entry, calls_out;              // or perhaps, in a text that nobody can read
     struct array parameters;                // uint32_t: their bytes
     struct array addresses;                 // struct code_address, by parameter
     bool reads_variables, writes_variables; // its module has them

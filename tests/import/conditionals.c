@@ -13,31 +13,47 @@
     " {\n.reg .u64 %d; .reg .u32 %r; .reg .pred %p;\n"                                             \
     "ld.param.u64 %d, [word]; ld.global.u32 %r, [%d];\n"
 #define NEGATE "setp.eq.u32 %p, %r, 0;\nselp.u32 %r, 1, 0, %p;\n"
+#define NUMBER                                                                                     \
+    ".visible .entry number(.param .u64 to, .param .u64 number) {\n.reg .u64 %d<2>;\n"             \
+    "ld.param.u64 %d0, [to]; ld.param.u64 %d1, [number]; st.global.u64 [%d0], %d1;\nret;\n}\n"
 #define KERNELS                                                                                    \
     HEAD CHANGE("up", "add.u32 %r, %r, 1;") CHANGE("down", "sub.u32 %r, %r, 1;") CHANGE(           \
-        "clear", "mov.u32 %r, 0;") ".visible .entry move(.param .u64 from, .param .u64 to) "       \
-                                   "{\n.reg .u64 %d<2>; .reg .u32 %r;\n"                           \
-                                   "ld.param.u64 %d0, [from]; ld.param.u64 %d1, [to];\n"           \
-                                   "ld.global.u32 %r, [%d0]; st.global.u32 [%d1], %r;\nret;\n}\n"
+        "clear",                                                                                   \
+        "mov.u32 %r, 0;") ".visible .entry move(.param .u64 from, .param .u64 to) "                \
+                          "{\n.reg .u64 %d<2>; .reg .u32 %r;\n"                                    \
+                          "ld.param.u64 %d0, [from]; ld.param.u64 %d1, [to];\n"                    \
+                          "ld.global.u32 %r, [%d0]; st.global.u32 [%d1], %r;\nret;\n}\n" NUMBER
 
 const char conditional_text[] = KERNELS;
 static const char all[] = KERNELS CHANGE(
     "hidden",
-    "sub.u32 %r, %r, 1;") ".extern .func cudaGraphSetConditional(.param .b64 h, .param .b32 v);\n"
-                          ".visible .entry set(.param .u64 one, .param .u64 word)" LOAD PASS(
-                              "one") "ret;\n}\n"
-                                     ".visible .entry set_unnamed(.param .u64 one, .param .u64 "
-                                     "word)" LOAD PASS(
-                                         "one") "ret;\n}\n"
-                                                ".visible .entry set_not(.param .u64 one, .param "
-                                                ".u64 "
-                                                "word)" LOAD NEGATE PASS(
-                                                    "one") "ret;\n}\n"
-                                                           ".visible .entry set_both(.param .u64 "
-                                                           "one, .param "
-                                                           ".u64 other, .param .u64 word)" LOAD
-                                                               PASS("one")
-                                                                   NEGATE PASS("other") "ret;\n}\n";
+    "sub.u32 %r, %r, 1;") ".visible .entry set_in_struct(.param .u64 word, .param .align 8 .b8 "
+                          "one[16])" LOAD
+                              PASS("one+8") "ret;\n}\n"
+                                            ".extern .func cudaGraphSetConditional(.param .b64 h, "
+                                            ".param .b32 v);\n"
+                                            ".visible .entry set(.param .u64 one, .param .u64 "
+                                            "word)" LOAD PASS(
+                                                "one") "ret;\n}\n"
+                                                       ".visible .entry set_unnamed(.param .u64 "
+                                                       "one, .param .u64 "
+                                                       "word)" LOAD PASS(
+                                                           "one") "ret;\n}\n"
+                                                                  ".visible .entry set_not(.param "
+                                                                  ".u64 one, .param "
+                                                                  ".u64 "
+                                                                  "word)" LOAD NEGATE PASS(
+                                                                      "one") "ret;\n}\n"
+                                                                             ".visible .entry "
+                                                                             "set_both(.param .u64 "
+                                                                             "one, .param "
+                                                                             ".u64 other, .param "
+                                                                             ".u64 word)" LOAD PASS(
+                                                                                 "one")
+                                                                                 NEGATE PASS(
+                                                                                     "other") "ret;"
+                                                                                              "\n}"
+                                                                                              "\n";
 
 static const char *const setters[3] = { "set", "set_not", "set_both" };
 struct conditionals there;

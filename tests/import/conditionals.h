@@ -10,9 +10,9 @@
 
 enum { WORDS = MEMORIES, MOST_CONDITIONALS = 16 };
 
-// Kernels up(word), down(word), clear(word), move(from, to), and without texts hidden(word) and
-// set_unnamed(handle, word). Setters: set(handle, word), set_not(handle, word), set_both(handle,
-// handle, word).
+// Kernels up(word), down(word), clear(word), move(from, to), number(to, number), and without texts
+// hidden(word), set_unnamed(handle, word) and set_in_struct(word, { number, handle }). Setters:
+// set(handle, word), set_not(handle, word), set_both(handle, handle, word).
 struct conditionals {
     braid_import_conditional told[MOST_CONDITIONALS];
     uint32_t num_told;

@@ -124,6 +124,20 @@ static void setters_of_other_words_are_refused(void **state)
     there.gives_all_texts = false;
 }
 
+// Its code tells whether a kernel may set a condition, however it gets the handle.
+static void a_handle_in_a_struct_is_found(void **state)
+{
+    (void)state;
+    there.gives_all_texts = true;
+    begin();
+    struct conditional loop = add_loop();
+    LAUNCH("set_in_struct", here.memory[0], 0, loop.told.handle);
+    end_conditional(&loop);
+    refuse("node 2.0 of the captured graph, kernel 'set_in_struct', may set the condition whose "
+           "handle it has");
+    there.gives_all_texts = false;
+}
+
 static void second_nodes_stand_right_behind_the_first(void **state)
 {
     (void)state;
@@ -204,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_word_that_changes_behind_its_setter_is_refused),
         cmocka_unit_test(a_handle_without_its_setters_is_refused),
         cmocka_unit_test(setters_of_other_words_are_refused),
+        cmocka_unit_test(a_handle_in_a_struct_is_found),
         cmocka_unit_test(second_nodes_stand_right_behind_the_first),
         cmocka_unit_test(words_stand_in_memory_of_the_device),
         cmocka_unit_test(lists_without_sense_are_refused),

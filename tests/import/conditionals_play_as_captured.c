@@ -218,6 +218,26 @@ static void a_loop_without_proof_has_an_allocation(void **state)
     must(cuMemFreeHost(pinned));
 }
 
+// The kernel is not proven, since others may look at the memory. Its code sets no condition.
+static void a_number_may_equal_a_handle(void **state)
+{
+    (void)state;
+    void *pinned;
+    must(cuMemAllocHost_v2(&pinned, 64));
+    begin();
+    LAUNCH("up", here.memory[0]);
+    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, here.memory[0]);
+    LAUNCH("number", (uintptr_t)pinned, loop.told.handle);
+    LAUNCH("down", here.memory[0]);
+    end_conditional(&loop);
+    import_all(BRAID_OK, NULL);
+    assert_int_equal(here.info.num_unproven, 1);
+    play_both(1, (const uint32_t[]){ 3, 0, 0, 0 });
+    assert_int_equal(*(uint64_t *)pinned, loop.told.handle);
+    end();
+    must(cuMemFreeHost(pinned));
+}
+
 static void a_wait_for_a_value_may_follow_a_loop(void **state)
 {
     (void)state;
@@ -242,6 +262,7 @@ int main(void)
         cmocka_unit_test(a_body_without_proof_keeps_orders_around_it),
         cmocka_unit_test(both_arms_fill_an_allocation),
         cmocka_unit_test(a_loop_without_proof_has_an_allocation),
+        cmocka_unit_test(a_number_may_equal_a_handle),
         cmocka_unit_test(a_wait_for_a_value_may_follow_a_loop),
         cmocka_unit_test(reports_tell_of_bodies),
     };
