@@ -28,32 +28,32 @@ const char conditional_text[] = KERNELS;
 static const char all[] = KERNELS CHANGE(
     "hidden",
     "sub.u32 %r, %r, 1;") ".visible .entry set_in_struct(.param .u64 word, .param .align 8 .b8 "
-                          "one[16])" LOAD
-                              PASS("one+8") "ret;\n}\n"
-                                            ".extern .func cudaGraphSetConditional(.param .b64 h, "
-                                            ".param .b32 v);\n"
-                                            ".visible .entry set(.param .u64 one, .param .u64 "
-                                            "word)" LOAD PASS(
-                                                "one") "ret;\n}\n"
-                                                       ".visible .entry set_unnamed(.param .u64 "
-                                                       "one, .param .u64 "
-                                                       "word)" LOAD PASS(
-                                                           "one") "ret;\n}\n"
-                                                                  ".visible .entry set_not(.param "
-                                                                  ".u64 one, .param "
-                                                                  ".u64 "
-                                                                  "word)" LOAD NEGATE PASS(
-                                                                      "one") "ret;\n}\n"
-                                                                             ".visible .entry "
-                                                                             "set_both(.param .u64 "
-                                                                             "one, .param "
-                                                                             ".u64 other, .param "
-                                                                             ".u64 word)" LOAD PASS(
-                                                                                 "one")
-                                                                                 NEGATE PASS(
-                                                                                     "other") "ret;"
-                                                                                              "\n}"
-                                                                                              "\n";
+                          "one[16])" LOAD PASS(
+                              "one+8") "ret;\n}\n"
+                                       ".extern .func cudaGraphSetConditional(.param .b64 h, "
+                                       ".param .b32 v);\n"
+                                       ".visible .entry set(.param .u64 one, .param .u64 "
+                                       "word)" LOAD PASS(
+                                           "one") "ret;\n}\n"
+                                                  ".visible .entry set_unnamed(.param .u64 "
+                                                  "one, .param .u64 "
+                                                  "word)" LOAD PASS(
+                                                      "one") "ret;\n}\n"
+                                                             ".visible .entry set_not(.param "
+                                                             ".u64 one, .param "
+                                                             ".u64 "
+                                                             "word)" LOAD NEGATE PASS(
+                                                                 "one") "ret;\n}\n"
+                                                                        ".visible .entry "
+                                                                        "set_both(.param .u64 "
+                                                                        "one, .param "
+                                                                        ".u64 other, .param "
+                                                                        ".u64 word)" LOAD PASS(
+                                                                            "one")
+                                                                            NEGATE PASS(
+                                                                                "other") "ret;"
+                                                                                         "\n}"
+                                                                                         "\n";
 
 static const char *const setters[3] = { "set", "set_not", "set_both" };
 struct conditionals there;

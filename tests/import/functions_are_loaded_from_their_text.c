@@ -4,13 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_backend.h"
-#include "device/device.h"
 #include "gpu/gpu_testing.h"
 #include "import/captures.h"
 #include "support/failing_memory.h"
 
-enum { CHAIN = 9, LARGE = 65536, MOST_TRIED = 200, UNKNOWN_ERROR = 999 };
+enum { CHAIN = 9, MOST_TRIED = 200, UNKNOWN_ERROR = 999 };
 
 #define HEAD_OF(version) ".version " version "\n.target sm_90\n.address_size 64\n"
 // grow(at, by): adds to a word, by two instructions of the text's choice.
@@ -357,48 +355,6 @@ static CUfunction function_of(CUmodule of)
     return function;
 }
 
-static int attribute_of(CUfunction function, CUfunction_attribute attribute)
-{
-    int value;
-    must(cuFuncGetAttribute(&value, attribute, function));
-    return value;
-}
-
-static bool copy_attributes(CUmodule own, CUmodule loaded)
-{
-    bool can_replace;
-    check_ok(braid_gpu_copy_attributes(gpu_from(here.device->backend),
-                                       (gpu_function)function_of(own),
-                                       (gpu_function)function_of(loaded), &can_replace));
-    return can_replace;
-}
-
-static void attributes_are_carried_over(void **state)
-{
-    (void)state;
-    static const CUfunction_attribute all[] = {
-        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-        CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-    };
-    static const int values[] = { LARGE, 50, 1 };
-    CUmodule own, loaded;
-    must(cuModuleLoadData(&own, PLAIN));
-    must(cuModuleLoadData(&loaded, PLAIN));
-    for (int i = 0; i < 3; i++)
-        must(cuFuncSetAttribute(function_of(own), all[i], values[i]));
-    assert_true(copy_attributes(own, loaded));
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(attribute_of(function_of(loaded), all[i]), values[i]);
-    for (long nth = 1; nth <= 2; nth++) { // an old driver
-        fail_calls("cuFuncGetAttribute:%ld=%d", nth, CUDA_ERROR_INVALID_VALUE);
-        assert_false(copy_attributes(own, loaded));
-    }
-    fail_calls(NULL);
-    must(cuModuleUnload(own));
-    must(cuModuleUnload(loaded));
-}
-
 // ---- failures ----
 
 // An exec that loads a text, on a device of its own, whose nth call or -nth allocation fails.
@@ -444,19 +400,45 @@ static void any_call_may_fail(void **state)
     const uint32_t expected = play_captured();
     for (long nth = 1; nth <= MOST_TRIED; nth++)
         num_failed += try_exec(nth, expected);
-    fail_calls("cuFuncSetAttribute:1=%d", UNKNOWN_ERROR);
-    braid_exec *exec;
-    check_fails(braid_exec_create(here.device, braid_import_get_graph(here.import), NULL, &exec),
-                BRAID_DEVICE_ERROR, "setting a function's attributes");
-    for (long nth = 2; nth <= 3; nth++) {
-        fail_calls("cuFuncGetAttribute:%ld=%d", nth, UNKNOWN_ERROR);
-        check_fails(
-            braid_exec_create(here.device, braid_import_get_graph(here.import), NULL, &exec),
-            BRAID_DEVICE_ERROR, "reading a function's attributes");
-    }
-    fail_calls(NULL);
     print_message("summary: %d execs failed\n", num_failed);
     assert_true(num_failed > 20);
+    finish_import();
+}
+
+static char logged[512];
+
+static void keep_message(braid_status status, const char *message, void *user)
+{
+    (void)status;
+    (void)user;
+    snprintf(logged, sizeof(logged), "%s", message);
+}
+
+static void expect_own_function(const char *function, long nth, const char *why)
+{
+    const uint32_t expected = play_captured();
+    logged[0] = '\0';
+    fail_calls("%s:%ld=%d", function, nth, UNKNOWN_ERROR);
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
+    assert_int_equal(play_imported(options, expected), 0); // none starts early
+    fail_calls(NULL);
+    if (!strstr(logged, "kernel 'grow' plays the program's own function: ") || !strstr(logged, why))
+        fail_msg("'%s' is not in: %s", why, logged);
+}
+
+// The driver may refuse an attribute of the function that is loaded.
+static void refused_attributes_leave_the_function(void **state)
+{
+    (void)state;
+    capture(PLAIN, NULL, 0);
+    must(cuFuncSetAttribute(function_of(module), CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                            50));
+    import_text(&(braid_import_options){ RELOADED(PLAIN) });
+    braid_log_set(keep_message, NULL);
+    expect_own_function("cuFuncSetAttribute", 1, "setting a function's attributes");
+    expect_own_function("cuFuncGetAttribute", 2, "reading a function's attributes");
+    expect_own_function("cuFuncGetAttribute", 3, "reading a function's attributes");
+    braid_log_set(NULL, NULL);
     finish_import();
 }
 
@@ -487,7 +469,7 @@ int main(void)
         TEST(constants_of_compilers_and_unused_variables_do_not_matter),
         TEST(texts_that_may_be_others_keep_the_function),
         TEST(functions_of_two_modules_play_themselves),
-        TEST(attributes_are_carried_over),
+        TEST(refused_attributes_leave_the_function),
         TEST(any_call_may_fail),
         TEST(any_allocation_may_fail),
     };

@@ -386,17 +386,27 @@ static braid_status read_shared_limit(const struct gpu_backend *gpu, struct gpu_
                            "reading a kernel's limit of shared memory");
 }
 
-// The function of the text plays in place of the program's, if it can do as much.
-static braid_status replace_function(const struct gpu_backend *gpu, struct gpu_kernel *loaded)
+// The function of the text plays in place of the program's, if it can do as much. The log has the
+// reason if the driver refuses an attribute.
+static void replace_function(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                             struct gpu_kernel *loaded)
 {
-    bool can_replace;
+    struct error_attempt attempt;
+    bool can_replace = false;
+    braid_error_begin_attempt(&attempt);
     braid_status status =
         braid_gpu_copy_attributes(gpu, loaded->code.function, loaded->function, &can_replace);
-    if (!status && !can_replace) {
+    if (status) {
+        char why[512];
+        snprintf(why, sizeof(why), "%s", braid_error_get_message());
+        status = braid_error(status, "kernel '%s' plays the program's own function: %s",
+                             kernel->name, why);
+    }
+    braid_error_end_noted(&attempt, status);
+    if (status || !can_replace) {
         loaded->function = loaded->code.function;
         loaded->base.waits_first = false;
     }
-    return status;
 }
 
 static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *kernel,
@@ -413,8 +423,10 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
     loaded->base.waits_first = loaded->module->waits_first;
     loaded->base.notes_end = code->changes & KERNEL_NOTES;
     loaded->base.notes_begin = code->changes & (KERNEL_NOTES | KERNEL_NOTES_BEGIN);
+    if (result == GPU_SUCCESS && code->function)
+        replace_function(gpu, kernel, loaded);
     if (result == GPU_SUCCESS)
-        return code->function ? replace_function(gpu, loaded) : BRAID_OK;
+        return BRAID_OK;
     char what[256];
     snprintf(what, sizeof(what), "finding '%.90s' in the module of kernel '%.90s'", entry,
              kernel->name);
