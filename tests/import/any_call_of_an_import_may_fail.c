@@ -282,6 +282,26 @@ static void rows_and_events_tell_their_failure(void **state)
     finish();
 }
 
+// A later capture may have memory of another kind.
+static void kinds_of_memory_tell_their_failure(void **state)
+{
+    (void)state;
+    braid_import *import;
+    CUgraph graph;
+    set_up(true);
+    assert_int_equal(cuStreamBeginCapture_v2(world.streams[0], CU_STREAM_CAPTURE_MODE_RELAXED), 0);
+    assert_int_equal(cuMemsetD32Async(world.buffers[0], 1, 1, world.streams[0]), 0);
+    assert_int_equal(cuStreamEndCapture(world.streams[0], &graph), 0);
+    for (int nth = 1; nth <= 2; nth++) {
+        fail_calls("cuPointerGetAttribute:%d=%d", nth, UNKNOWN_ERROR);
+        check_fails(braid_import_create(device, graph, &options, &import), BRAID_DEVICE_ERROR,
+                    "asking for the kind of a captured node's memory");
+    }
+    fail_calls(NULL);
+    assert_int_equal(cuGraphDestroy(graph), 0);
+    finish();
+}
+
 static long num_mappings(void)
 {
     return standin_calls("cuMemRetainAllocationHandle") - standin_calls("cuMemRelease");
@@ -316,6 +336,7 @@ int main(void)
         standin_test(one_call_fails_while_nobody_watches),
         standin_test(all_later_calls_fail),
         standin_test(a_cooperative_kernel_is_never_imported),
+        standin_test(kinds_of_memory_tell_their_failure),
         standin_test(a_handle_of_a_mapping_is_given_back),
         standin_test(rows_and_events_tell_their_failure),
     };
