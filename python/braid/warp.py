@@ -10,10 +10,10 @@ import re
 import sys
 import tempfile
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from braid._device import Device
-from braid._errors import refuse
+from braid._errors import InvalidArgumentError, UnsupportedError, refuse
 from braid._exec import Exec
 from braid._graph import Graph
 from braid._import import Conditional, Imported
@@ -39,21 +39,60 @@ _devices: Dict[int, Device] = {}  # by the address of Warp's context
 class Optimized:
     """A function's launches as a plan. A call plays them once on Warp's current stream. Made by braid.warp.optimize."""
 
-    def __init__(self, imported: Imported, device: Any, captured: Any):
-        import warp
+    imported: Imported
+    _runner: Runner
+    _captured: Any  # Warp's graph, with its modules and arrays
 
-        self.imported = imported
+    def __init__(self, function: Callable[[], Any], device: Any, is_unwatched: bool, reload: bool):
+        self._function = function
         self._device = device
+        self._is_unwatched, self._reload = is_unwatched, reload
         self._on: Any = None  # Warp's stream of the call at hand
-        self._captured = captured  # with its modules and arrays
-        self._runner = Runner(_adopt(device), imported.graph,
-                              as_before=lambda stream: warp.capture_launch(captured, stream=self._on))
+        self._plan(*_capture(function, device))
 
     def __call__(self, stream: Any = None) -> None:
         """Runs the launches, after all earlier work on `stream` and before all later. None is Warp's current stream. About
         150 calls try ways to play, Warp's own graph among them, and then all take the fastest."""
         self._on = self._device.stream if stream is None else stream
         self._runner.launch(int(self._on.cuda_stream or 0))  # Warp's null stream has None
+
+    def update(self, function: Optional[Callable[[], Any]] = None) -> Optional[str]:
+        """Captures function() again, by default the same one, after its arrays or numbers have changed. If only values
+        differ, later calls play the plan with these, and the result is None. Else the result says why not, and later calls
+        play a new plan, which tries ways to play anew. It waits for the last call. An error changes nothing."""
+        function = self._function if function is None else function
+        captured, conditionals = _capture(function, self._device)
+        self.wait()  # the arrays of the captured graph may go with it
+        why = self._put_values(captured, conditionals)
+        if why is None:
+            self._captured = captured
+        else:
+            self._plan(captured, conditionals)
+        self._function = function
+        return why
+
+    def _put_values(self, captured: Any, conditionals: List[Conditional]) -> Optional[str]:
+        exec_ = self.exec
+        if exec_ is None:
+            return "Warp's own graph is the fastest" if self.info.is_chosen else "calls still try ways to play"
+        try:
+            self.imported.update(int(captured.graph.value), exec_, is_unwatched=self._is_unwatched,
+                                 conditionals=conditionals, setters=_SETTERS)
+        except (InvalidArgumentError, UnsupportedError) as failure:
+            return str(failure)
+        return None
+
+    def _plan(self, captured: Any, conditionals: List[Conditional]) -> None:
+        import warp
+
+        texts = _texts_of(captured.module_execs)
+        device = _adopt(self._device)
+        imported = Imported(device, int(captured.graph.value), texts=[_FILLS, *([] if self._reload else texts)],
+                            reloaded=texts if self._reload else [], is_unwatched=self._is_unwatched,
+                            conditionals=conditionals, setters=_SETTERS)
+        self._runner = Runner(device, imported.graph,
+                              as_before=lambda stream: warp.capture_launch(captured, stream=self._on))
+        self.imported, self._captured = imported, captured
 
     def wait(self) -> None:
         """Blocks until the last call's work has ended."""
@@ -99,13 +138,15 @@ def optimize(function: Callable[[], Any], device: Any = None, *, is_unwatched: b
     on = warp.get_device(device)
     if not on.is_cuda:
         raise refuse(f"a plan needs a CUDA device, and Warp's device is '{on}'")
-    with _record_conditionals() as conditionals, warp.ScopedCapture(device=on) as capture:
+    return Optimized(function, on, is_unwatched, reload)
+
+
+def _capture(function: Callable[[], Any], device: Any) -> Tuple[Any, List[Conditional]]:
+    import warp
+
+    with _record_conditionals() as conditionals, warp.ScopedCapture(device=device) as capture:
         function()
-    texts = _texts_of(capture.graph.module_execs)
-    imported = Imported(_adopt(on), int(capture.graph.graph.value), texts=[_FILLS, *([] if reload else texts)],
-                        reloaded=texts if reload else [], is_unwatched=is_unwatched, conditionals=conditionals,
-                        setters=_SETTERS)
-    return Optimized(imported, on, capture.graph)
+    return capture.graph, conditionals
 
 
 def _adopt(device: Any) -> Device:

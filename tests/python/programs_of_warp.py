@@ -196,9 +196,14 @@ class Core:
     """Warp's native calls, as warp.cu has them."""
 
     def __init__(self, program):
-        self.program, self.modules = program, []
+        self.program, self.functions = program, {}
 
     def function(self, text, name):
+        if (text, name) not in self.functions:
+            self.functions[text, name] = self.load(text, name)
+        return self.functions[text, name]
+
+    def load(self, text, name):
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self.program.call("cuModuleLoadData", ctypes.byref(module), text.encode())
         self.program.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
@@ -331,3 +336,92 @@ def test_warp_has_its_calls_back_after_a_failure(warp, core):
 def test_a_cpu_is_refused(warp):
     with pytest.raises(braid.InvalidArgumentError, match="a plan needs a CUDA device"):
         braid.warp.optimize(lambda: None, types.SimpleNamespace(is_cuda=False))
+
+
+# ---- later captures ----
+
+
+class Chosen:
+    """A runner that has chosen an exec, or Warp's own graph."""
+
+    def __init__(self, device, graph, as_before):
+        self.as_before, self.exec = as_before, braid.Exec(device, graph)
+        self.info = types.SimpleNamespace(is_chosen=True, way="exec", reason="")
+
+    def launch(self, stream):
+        self.exec.launch(stream) if self.exec else self.as_before(stream)
+
+    def wait(self):
+        if self.exec:
+            self.exec.wait()
+
+
+@pytest.fixture
+def chosen(monkeypatch):
+    monkeypatch.setattr(braid.warp, "Runner", Chosen)
+
+
+def call(warp, step):
+    warp.program.call("cuMemsetD32_v2", warp.program.memory, 5, 4)
+    step()
+    step.wait()
+    warp.program.call("cuStreamSynchronize", warp.program.stream)
+    return warp.program.words()
+
+
+def test_values_of_a_later_capture_go_into_the_plan(warp, chosen):
+    words = [(0, 1)]
+    step = braid.warp.optimize(lambda: [warp.program.step(*pair) for pair in words])
+    imported, exec_, captured = step.imported, step.exec, step._captured
+    words[:] = [(2, 3)]
+    assert step.update() is None
+    assert (step.imported, step.exec) == (imported, exec_) and step._captured is not captured
+    assert call(warp, step) == [5, 5, 5, 6]
+    assert step.update(lambda: warp.program.step(0, 2)) is None
+    assert call(warp, step) == [5, 5, 6, 5]
+    assert step.update() is None
+    assert call(warp, step) == [5, 5, 6, 5]
+
+
+def test_another_shape_gets_a_plan_of_its_own(warp, chosen):
+    step = braid.warp.optimize(lambda: warp.program.step(0, 1))
+    exec_ = step.exec
+    assert "has 2 nodes, and had 1: import it anew" in step.update(lambda: [warp.program.step(0, 1), warp.program.step(1, 2)])
+    assert step.exec is not exec_ and step.imported.info.num_kernels == 2
+    assert call(warp, step) == [5, 6, 7, 5]
+
+
+def test_the_fastest_way_of_warp_gets_a_new_plan(warp, chosen):
+    step = braid.warp.optimize(lambda: warp.program.step(0, 1))
+    step._runner.exec = None
+    assert step.update(lambda: warp.program.step(2, 3)) == "Warp's own graph is the fastest"
+    step._runner.exec = None
+    assert call(warp, step) == [5, 5, 5, 6] and warp.launched == 1
+
+
+def test_calls_that_try_ways_get_a_new_plan(warp):
+    step = braid.warp.optimize(lambda: warp.program.step(0, 1))
+    assert step.update(lambda: warp.program.step(2, 3)) == "calls still try ways to play"
+    while not step.info.is_chosen:
+        assert call(warp, step) == [5, 5, 5, 6]
+    assert step.update(lambda: warp.program.step(0, 1)) in (None, "Warp's own graph is the fastest")
+    assert call(warp, step) == [5, 6, 5, 5]
+
+
+def test_a_failed_capture_changes_nothing(warp, chosen):
+    step = braid.warp.optimize(lambda: warp.program.step(0, 1))
+    with pytest.raises(KeyError):
+        step.update(lambda: {}["of the program"])
+    assert step.update() is None
+    assert call(warp, step) == [5, 6, 5, 5]
+
+
+def test_values_in_a_loop_of_warp_change(warp, core, chosen):
+    program, word = warp.program, ctypes.c_void_p(warp.program.memory.value)
+    down, to = core.function(DOWN, "down"), [1]
+    step = braid.warp.optimize(lambda: core.capture_while(
+        word, lambda: [program.step(to[0], to[0]), core.launch(down, word.value, word.value)]))
+    assert call(warp, step) == [0, 10, 5, 5]
+    to[0] = 3
+    assert step.update() is None
+    assert call(warp, step) == [0, 5, 5, 10]
