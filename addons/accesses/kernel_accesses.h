@@ -30,7 +30,7 @@ struct kernel_accesses {
     struct array items;      // struct kernel_access, by parameter and offset
     unsigned of_variables;   // acts on variables of the module
     bool reads_constants;    // by ld.const, which no kernel writes
-    bool calls_out;          // of functions without a body, or by address
+    bool calls_out;          // it calls functions without a body, or by address
     const char *why;         // nobody knows what it does; NULL: proven
     const char *at;          // the instruction that is why
 };

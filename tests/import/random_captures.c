@@ -4,7 +4,7 @@
 
 enum {
     MOST_STEPS = 16,
-    MOST_DEPTH = 3, // of bodies
+    MOST_DEPTH = 3, // bodies nest so deep
 };
 
 CUstream random_streams[STREAMS];
