@@ -328,6 +328,8 @@ static braid_status add_rows(struct builder *builder, bool is_in_allocation, bra
     const struct gpu_api *api = builder->gpu->api;
     if (is_in_allocation)
         return refuse(builder, "has several rows in memory of an allocation of the graph");
+    if (node_of(builder)->region)
+        return refuse(builder, "has several rows in a body of a conditional node");
     if (!api->copy_rows || !api->fill_rows8 || !api->fill_rows16 || !api->fill_rows32)
         return refuse(builder, "has several rows, for which the driver has no call");
     return add_queue_call(builder, out_node);

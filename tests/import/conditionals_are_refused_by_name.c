@@ -138,6 +138,31 @@ static void a_handle_in_a_struct_is_found(void **state)
     there.gives_all_texts = false;
 }
 
+// The host has a part in them, and the device plays bodies without it.
+static void rows_in_a_body_are_refused(void **state)
+{
+    (void)state;
+    const CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .srcDevice = here.memory[1],
+                                 .srcPitch = 16,
+                                 .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .dstDevice = here.memory[2],
+                                 .dstPitch = 16,
+                                 .WidthInBytes = 4,
+                                 .Height = 2 };
+    for (int fills = 0; fills < 2; fills++) {
+        begin();
+        struct conditional branch = begin_conditional(BRAID_IMPORT_IF, here.memory[0]);
+        if (fills)
+            must(cuMemsetD2D8Async(here.memory[1], 16, 1, 4, 2, here.stream));
+        else
+            must(cuMemcpy2DAsync_v2(&rows, here.stream));
+        end_conditional(&branch);
+        refuse(fills ? "node 1.0 of the captured graph, a fill, has several rows in a body"
+                     : "node 1.0 of the captured graph, a copy, has several rows in a body");
+    }
+}
+
 static void second_nodes_stand_right_behind_the_first(void **state)
 {
     (void)state;
@@ -219,6 +244,7 @@ int main(void)
         cmocka_unit_test(a_handle_without_its_setters_is_refused),
         cmocka_unit_test(setters_of_other_words_are_refused),
         cmocka_unit_test(a_handle_in_a_struct_is_found),
+        cmocka_unit_test(rows_in_a_body_are_refused),
         cmocka_unit_test(second_nodes_stand_right_behind_the_first),
         cmocka_unit_test(words_stand_in_memory_of_the_device),
         cmocka_unit_test(lists_without_sense_are_refused),
