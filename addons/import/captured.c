@@ -786,6 +786,40 @@ static bool has_calls(const struct gpu_api *api)
            api->function_module && api->module_variable && api->address_range;
 }
 
+static int compare_pointers(const void *left, const void *right)
+{
+    const uintptr_t a = (uintptr_t) * (void *const *)left, b = (uintptr_t) * (void *const *)right;
+    return (a > b) - (a < b);
+}
+
+// Work of a node or body that stands in the list twice would run twice.
+static braid_status check_twins(const braid_import_options *options)
+{
+    const braid_import_conditional *told = options->conditionals;
+    struct store store = { 0 };
+    size_t num = 0;
+    const void **all = braid_store_take(&store, 4 * options->num_conditionals, sizeof(*all));
+    for (size_t i = 0; i < options->num_conditionals && all; i++) {
+        const void *own[] = { told[i].node, told[i].otherwise, told[i].bodies[0],
+                              told[i].bodies[1] };
+        for (size_t k = 0; k < 4; k++) {
+            if (own[k])
+                all[num++] = own[k];
+        }
+    }
+    braid_status status = store.failed ? no_memory() : BRAID_OK;
+    if (num)
+        qsort(all, num, sizeof(*all), compare_pointers);
+    for (size_t i = 1; i < num && !status; i++) {
+        if (all[i] == all[i - 1])
+            status = braid_error_invalid("braid_import_create: the list of conditional nodes has "
+                                         "the node or body %p twice",
+                                         all[i]);
+    }
+    braid_store_finish(&store);
+    return status;
+}
+
 static braid_status check_list(const braid_import_options *options)
 {
     const braid_import_conditional *told = options->conditionals;
@@ -805,7 +839,7 @@ static braid_status check_list(const braid_import_options *options)
                                        "body, or has one too many, or its word is not aligned",
                                        i);
     }
-    return BRAID_OK;
+    return check_twins(options);
 }
 
 static braid_status read_whole(const struct reader *reader, gpu_graph graph)

@@ -166,6 +166,8 @@ static void rows_in_a_body_are_refused(void **state)
 static void second_nodes_stand_right_behind_the_first(void **state)
 {
     (void)state;
+    CUgraph empty;
+    must(cuGraphCreate(&empty, 0));
     for (int which = 0; which < 2; which++) {
         begin();
         const uint64_t handles[] = { make_handle(), make_handle() };
@@ -175,13 +177,14 @@ static void second_nodes_stand_right_behind_the_first(void **state)
         struct conditional other = add_conditional(BRAID_IMPORT_IF, here.memory[0], handles[1]);
         there.told[0].otherwise = which ? (const void *)&there : other.told.node;
         there.told[0].otherwise_handle = handles[1];
-        there.told[0].bodies[1] = other.told.bodies[0];
+        there.told[0].bodies[1] = which ? (void *)empty : other.told.bodies[0];
         there.num_told = which ? 2 : 1;
         refuse(which ? "node 1 of the captured graph, a conditional node: its second node does not "
                        "stand right behind it"
                      : "node 1 of the captured graph, a conditional node: node 2 stands between it "
                        "and its second node");
     }
+    must(cuGraphDestroy(empty));
 }
 
 static void words_stand_in_memory_of_the_device(void **state)
@@ -236,6 +239,28 @@ static void lists_without_sense_are_refused(void **state)
                          BRAID_INVALID_ARGUMENT);
 }
 
+// Its work would run twice.
+static void a_node_or_body_in_the_list_twice_is_refused(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        begin();
+        struct conditional branch = begin_branch(here.memory[0], 3, true);
+        struct conditional other = begin_conditional(BRAID_IMPORT_IF, here.memory[1]);
+        end_conditional(&other);
+        if (which == 0)
+            there.told[1].node = branch.told.otherwise;
+        else if (which == 1)
+            there.told[0].bodies[1] = branch.told.bodies[0];
+        else if (which == 2)
+            there.told[1].bodies[0] = branch.told.bodies[1];
+        else
+            there.told[1] = there.told[0];
+        import_all(BRAID_INVALID_ARGUMENT, "the list of conditional nodes has the node or body ");
+        end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +272,7 @@ int main(void)
         cmocka_unit_test(rows_in_a_body_are_refused),
         cmocka_unit_test(second_nodes_stand_right_behind_the_first),
         cmocka_unit_test(words_stand_in_memory_of_the_device),
+        cmocka_unit_test(a_node_or_body_in_the_list_twice_is_refused),
         cmocka_unit_test(lists_without_sense_are_refused),
     };
     return cmocka_run_group_tests(tests, open_conditionals, close_conditionals);
