@@ -179,6 +179,27 @@ static void functions_of_the_program_play_on_demand(void **state)
     finish_import();
 }
 
+// A text that is only read makes no kernel.
+static void islands_have_the_text(void **state)
+{
+    (void)state;
+    for (int loads = 0; loads < 2; loads++) {
+        braid_exec *exec;
+        braid_exec_info info;
+        capture(PLAIN, NULL, 0);
+        import_text(loads ? &(braid_import_options){ RELOADED(PLAIN) }
+                          : &(braid_import_options){ TEXTS(PLAIN) });
+        check_ok(braid_exec_create(here.device, braid_import_get_graph(here.import),
+                                   &(braid_exec_options){ .islands = BRAID_ISLANDS_ALWAYS,
+                                                          .mode = BRAID_MODE_GRAPH },
+                                   &exec));
+        braid_exec_get_info(exec, &info);
+        assert_int_equal(info.num_island_nodes, loads ? CHAIN : 0);
+        braid_exec_destroy(exec);
+        finish_import();
+    }
+}
+
 static void newer_texts_are_lowered(void **state)
 {
     (void)state;
@@ -462,6 +483,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_chain_starts_early),
         TEST(functions_of_the_program_play_on_demand),
+        TEST(islands_have_the_text),
         TEST(newer_texts_are_lowered),
         TEST(refused_texts_are_not_played),
         TEST(a_function_and_its_text_play_in_one_graph),
