@@ -2,6 +2,7 @@
 // An island: many kernels' calls inside one kernel, loaded on a device.
 #include "islands/gpu_island.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/error_details.h"
 #include "base/host_memory.h"
 #include "base/node_text.h"
 #include "islands/gpu_island_code.h"
@@ -458,11 +460,41 @@ braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct 
     return BRAID_OK;
 }
 
-static braid_status check_task(struct gpu_backend *gpu, const struct backend_task *task)
+// Adds a task that cannot be inside to the text of all.
+static braid_status check_task(struct gpu_backend *gpu, const struct backend_task *task, FILE *to,
+                               uint32_t *num)
 {
-    const char *reason;
-    braid_status status = braid_gpu_island_refuse_task(gpu, task, &reason);
-    return status || !reason ? status : refuse(task, reason);
+    const char *reason = NULL;
+    braid_status status = task ? braid_gpu_island_refuse_task(gpu, task, &reason) : BRAID_OK;
+    if (reason)
+        fprintf(to, (*num)++ ? "; nor can node %s: %s" : "node %s cannot be in an island: %s",
+                braid_node_text(task->node, task->name).text, reason);
+    return status;
+}
+
+// Errors: BRAID_UNSUPPORTED, some tasks cannot be inside, and why; BRAID_NO_MEMORY,
+// BRAID_DEVICE_ERROR. If the message has no room for all of them, the details name them.
+static braid_status check_tasks(const struct gpu_island_maker *maker)
+{
+    const struct island_lists *lists = &maker->island->lists;
+    char *text = NULL;
+    size_t bytes = 0;
+    uint32_t num = 0;
+    FILE *file = braid_open_text(&text, &bytes);
+    braid_status status = file ? BRAID_OK : braid_error_no_memory("an island");
+    for (uint32_t i = 0; i < lists->num_calls && !status; i++)
+        status = check_task(maker->gpu, lists->calls[i].task, file, &num);
+    bool failed = !file || ferror(file);
+    failed |= file && fclose(file) != 0;
+    if (!status && failed)
+        status = braid_error_no_memory("an island");
+    if (!status && num) {
+        status = braid_error(BRAID_UNSUPPORTED, "%s", text);
+        if (bytes >= ERROR_MESSAGE_BYTES)
+            braid_error_set_details("\n", text);
+    }
+    braid_free(text);
+    return status;
 }
 
 enum { PROGRESS_STRIDE = 128 }; // bytes: a line of its own for each lane
@@ -586,10 +618,8 @@ static braid_status make(struct gpu_island_maker *maker)
 {
     struct gpu_island *island = maker->island;
     braid_status status = braid_island_lists_check(&island->lists);
-    for (uint32_t i = 0; i < island->lists.num_calls && !status; i++) {
-        if (island->lists.calls[i].task)
-            status = check_task(maker->gpu, island->lists.calls[i].task);
-    }
+    if (!status)
+        status = check_tasks(maker);
     if (!status)
         status = read_calls(maker);
     if (!status)

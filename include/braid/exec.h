@@ -40,7 +40,7 @@ typedef enum braid_islands {
     BRAID_ISLANDS_AUTO = 0,
     BRAID_ISLANDS_NEVER = 1,  // none
     BRAID_ISLANDS_WHOLE = 2,  // the whole graph is one island; else BRAID_UNSUPPORTED names the
-                              // first node that cannot be inside
+                              // nodes that cannot be inside (many: braid_error_get_details)
     BRAID_ISLANDS_ALWAYS = 3, // every such stretch of two kernels and more, gain or not; one that
                               // cannot be made is an error
 } braid_islands;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph whose kernels have source becomes one kernel that walks its plan, or it is said why not.
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -330,6 +331,37 @@ static void what_cannot_be_inside_is_named(void **state)
     check_refusal("cpu", &on_cpu, "has no islands");
 }
 
+// The message has all that it has room for, and the details have the rest.
+static void all_that_cannot_be_inside_are_named(void **state)
+{
+    (void)state;
+    enum { NUM = 40 };
+    unsigned index = 0;
+    void *none = NULL;
+    braid_exec *exec;
+    braid_device *device = own_device("cuda");
+    braid_graph *graph = own_graph();
+    for (uint32_t i = 0; i < NUM; i++) {
+        const braid_kernel_node launch = { .kernel = i % 4 ? &island_outsider : &island_other,
+                                           BRAID_ARGS(BRAID_ARG(none), BRAID_ARG(index)) };
+        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    }
+    check_fails(
+        braid_exec_create(device, graph,
+                          &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE, .max_lanes = 1 },
+                          &exec),
+        BRAID_UNSUPPORTED,
+        "node 1 'island_outsider' cannot be in an island: it reads '%gridid'; nor can node 2 "
+        "'island_outsider': it reads '%gridid'; nor can node 3 ");
+    const char *details = braid_error_get_details();
+    for (uint32_t i = 0; i < NUM; i++) {
+        char name[40];
+        snprintf(name, sizeof(name), "node %u 'island_outsider'", i);
+        assert_int_equal(strstr(details, name) != NULL, i % 4 != 0);
+    }
+    assert_null(strstr(braid_error_get_message(), "node 39 "));
+}
+
 static void check_call(const struct ptx_callable *needs, uint32_t threads, uint32_t blocks,
                        const char *reason)
 {
@@ -429,6 +461,7 @@ int main(void)
         standin_test(an_island_needs_no_graph_of_the_driver),
         standin_test(graphs_alike_share_their_code),
         standin_test(what_cannot_be_inside_is_named),
+        standin_test(all_that_cannot_be_inside_are_named),
         standin_test(calls_that_may_hang_are_kept_out),
         standin_test(lanes_that_wait_for_each_other_are_found),
         standin_test(lists_end_with_what_is_read_ahead),
