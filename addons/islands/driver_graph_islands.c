@@ -228,7 +228,9 @@ static braid_status lists_of_program(const struct stage *stage, uint32_t *call_o
 {
     struct list_needs needs = { 0 };
     struct island_lists lists = { .timed = stage->num_profiled != 0,
-                                  .spread = stage->program->is_island == ISLAND_SPREAD };
+                                  .spread = stage->program->is_island == ISLAND_SPREAD,
+                                  .whole =
+                                      stage->program->is_island && !stage->program->num_bodies };
     find_needs(stage->program, &needs);
     if (!allocate_lists(&needs, &lists)) {
         braid_island_lists_finish(&lists);

@@ -340,7 +340,8 @@ static braid_status find_best(const braid_exec *exec, const braid_graph *graph,
 static bool are_known(const struct braid_exec *exec, const braid_graph *graph,
                       const braid_exec_options *options, const struct island_fit *fits)
 {
-    enum { MOST_NODES = 16384, MOST_ARG_BYTES = 32768 }; // more have no room: not worth planning
+    // More have no room, or hardly any: they are not worth planning.
+    enum { MOST_NODES = 16384, MOST_ARG_BYTES = 256 << 10 };
     uint64_t arg_bytes = 0;
     if (exec->tasks.num == 0 || exec->tasks.num > MOST_NODES || options->ignore_costs)
         return false;

@@ -28,6 +28,7 @@ enum {
     OTHER_PARAMETERS = 96,  // bytes that the kernel's other parameters take
     MOST_ARGUMENTS = 32764,
     MOST_ARGUMENTS_BEFORE_12_1 = 4096,
+    MOST_AWAY = 192 << 10, // bytes of a block's, which it loads into shared memory
     WARP = 32,
 };
 
@@ -285,46 +286,75 @@ static uint64_t round_units(uint64_t units, uint64_t most)
     return rounded < most ? rounded : most;
 }
 
+static uint64_t place_call(struct gpu_island *island, uint32_t call, uint64_t at)
+{
+    const struct backend_task *task = island->lists.calls[call].task;
+    struct island_move move;
+    if (island->layout.grids_vary)
+        at = (at + 15) / 16 * 16 + ISLAND_GRID_BYTES;
+    island->args_of[call] = (uint32_t)at;
+    if (!task)
+        return at;
+    uint32_t bytes =
+        braid_island_arg_bytes(braid_island_launch_of(task, ISLAND_LEAST_GROUP, &move));
+    uint32_t align = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16;
+    align = island->layout.small ? island->layout.small : align;
+    at = (at + align - 1) / align * align;
+    island->args_of[call] = (uint32_t)at;
+    return at + bytes;
+}
+
+// Returns the bytes of all calls; or, where arguments are away, the most of a block's.
+static uint64_t place_calls(struct gpu_island *island)
+{
+    const struct island_lists *lists = &island->lists;
+    const uint32_t per_block = island_lanes_of_a_block(&island->layout);
+    uint64_t at = 0, most = 0;
+    for (uint32_t lane = 0; lane < lists->num_lanes; lane++) {
+        if (island->layout.is_away && lane % per_block == 0)
+            at = 0;
+        for (uint32_t i = lists->lane_first[lane]; i < lists->lane_first[lane + 1]; i++)
+            at = at < UINT32_MAX / 2 ? place_call(island, i, at) : at;
+        most = at > most ? at : most;
+    }
+    return (most + 15) / 16 * 16;
+}
+
 // Finds a place for the arguments of each call. Errors: BRAID_UNSUPPORTED, they are too many;
 // BRAID_NO_MEMORY.
 static braid_status lay_out_args(struct gpu_island_maker *maker)
 {
     struct gpu_island *island = maker->island;
-    uint64_t at = 0;
-    for (uint32_t i = 0; i < island->lists.num_calls; i++) {
-        const struct backend_task *task = island->lists.calls[i].task;
-        if (island->layout.grids_vary)
-            at = (at + 15) / 16 * 16 + ISLAND_GRID_BYTES;
-        island->args_of[i] = (uint32_t)at;
-        if (!task)
-            continue;
-        struct island_move move;
-        uint32_t bytes =
-            braid_island_arg_bytes(braid_island_launch_of(task, ISLAND_LEAST_GROUP, &move));
-        uint32_t align = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16;
-        align = island->layout.small ? island->layout.small : align;
-        at = (at + align - 1) / align * align;
-        island->args_of[i] = (uint32_t)at;
-        at += bytes;
-        if (at > UINT32_MAX / 2)
-            break;
-    }
-    at = (at + 15) / 16 * 16;
+    struct island_layout *layout = &island->layout;
+    uint64_t at = place_calls(island);
     island->scopes_at = (uint32_t)at;
     uint64_t units = at / 16 + 1 + island->lists.num_scopes * sizeof(struct island_scope) / 16;
     bool many = maker->gpu->version >= 12010;
     int limit = many ? MOST_ARGUMENTS : MOST_ARGUMENTS_BEFORE_12_1;
     uint64_t most = (uint64_t)(limit - OTHER_PARAMETERS) / 16;
+    if (units > most && island->lists.whole) {
+        layout->is_away = true;
+        most = MOST_AWAY / 16;
+        units = place_calls(island) / 16 + 1;
+    }
     if (units > most)
         return braid_error(BRAID_UNSUPPORTED,
                            "the arguments of an island take %llu bytes, and a kernel has room for "
-                           "%d",
-                           (unsigned long long)(16 * units), limit - OTHER_PARAMETERS);
+                           "%llu",
+                           (unsigned long long)(16 * units), (unsigned long long)(16 * most));
     units = round_units(units, most);
-    island->layout.num_args = (uint32_t)units;
-    island->layout.span = longest_lane(&island->lists) + 1;
-    island->args = braid_allocate_zeroed(units, 16);
+    layout->num_args = (uint32_t)units;
+    layout->span = longest_lane(&island->lists) + 1;
+    island->away = layout->is_away ? layout->num_args : 0;
+    island->args_wait = layout->is_away;
+    island->args = braid_allocate_zeroed(1, braid_gpu_island_args_bytes(island));
     return island->args ? BRAID_OK : braid_error_no_memory("an island");
+}
+
+size_t braid_gpu_island_args_bytes(const struct gpu_island *island)
+{
+    const struct island_layout *layout = &island->layout;
+    return (size_t)16 * layout->num_args * (layout->is_away ? layout->num_blocks : 1);
 }
 
 // ---- the order of modules and kernels in its text: by their text, not by the order of calls ----
@@ -540,6 +570,10 @@ static braid_status upload_words(struct gpu_island_maker *maker)
     if (!status)
         status = braid_gpu_copy_now(gpu, island->progress, zeros, lanes * PROGRESS_STRIDE,
                                     "loading an island");
+    if (!status && island->away)
+        status = braid_gpu_kept_memory_take(gpu, BRAID_MEMORY_DEVICE,
+                                            braid_gpu_island_args_bytes(island), &island->rows);
+    island->rows_now = island->away ? island->rows : NULL;
     braid_free(words.words);
     braid_free(zeros);
     return status;
@@ -551,12 +585,12 @@ static void describe_launch(struct gpu_island *island)
     island->num_frames = 1;
     island->times_room = island->counts_of_frame = 1;
     void *const parameters[ISLAND_PARAMETERS] = {
-        &island->words,           &island->progress,         &island->layout.span,
-        &island->num_frames,      &island->rows_now,         island->args,
-        &island->notes,           &island->cancelled,        &island->times,
-        &island->times_first,     &island->times_room,       &island->times_of_lane,
-        &island->scopes_at,       &island->lists.num_scopes, &island->counter,
-        &island->counts_of_frame, &island->num_tallies,
+        &island->words,       &island->progress,         &island->layout.span,
+        &island->num_frames,  &island->rows_now,         island->args,
+        &island->notes,       &island->cancelled,        &island->times,
+        &island->times_first, &island->times_room,       &island->times_of_lane,
+        &island->scopes_at,   &island->lists.num_scopes, &island->away,
+        &island->counter,     &island->counts_of_frame,  &island->num_tallies,
     };
     memcpy(island->parameters, parameters, sizeof(parameters));
     island->launch = (struct backend_launch){
@@ -608,6 +642,11 @@ static void put_call(struct gpu_island *island, uint32_t call, const struct back
 {
     unsigned char *args = island->args + island->args_of[call];
     struct island_move move;
+    uint32_t lane = 0;
+    while (island->away && call >= island->lists.lane_first[lane + 1])
+        lane++;
+    args += (size_t)16 * island->away * (lane / island_lanes_of_a_block(&island->layout));
+    island->args_wait = island->away;
     if (island->layout.grids_vary)
         braid_island_put_grid(&island->lists.calls[call], task, args - ISLAND_GRID_BYTES);
     if (task)

@@ -17,7 +17,7 @@ enum {
 };
 
 enum {
-    ISLAND_PARAMETERS = 17,
+    ISLAND_PARAMETERS = 18,
     ISLAND_MOST_THREADS = 1024,
 };
 
@@ -29,6 +29,8 @@ struct gpu_island {
     uint32_t *args_of;  // by call: where its arguments begin
     uint32_t scopes_at; // where the scopes are, behind them
     unsigned char *args;
+    uint32_t away;  // units of each block's arguments on the device, in rows; 0: the launch has all
+    bool args_wait; // for their copy to the device
     void *words, *progress; // on the device
     uint32_t num_frames;
     void *rows, *rows_now;     // on the device; those of the launch at hand, or NULL
@@ -109,6 +111,9 @@ void braid_gpu_island_set_scope(struct gpu_island *island, uint32_t index,
 // Makes room for the arguments of several frames of one launch, and for notes of its own. The
 // device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island *island);
+
+// The bytes of all arguments: of a frame, or of all blocks where they are away.
+size_t braid_gpu_island_args_bytes(const struct gpu_island *island);
 
 // Makes room for the arguments only. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_gpu_island_reserve_rows(struct gpu_backend *gpu, struct gpu_island *island);

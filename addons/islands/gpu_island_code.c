@@ -55,7 +55,7 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
             layout->small && num_kernels <= MOST_UNROLLED ? UNROLLED : 1);
     fprintf(file, "#define BRAID_STEP %u\n", 1 + (island_lanes_of_a_block(layout) + 1) / 2);
     fprintf(file, "typedef struct { unsigned long long bytes[%u]; } braid_island_args;\n",
-            2 * layout->num_args);
+            layout->is_away ? 2 : 2 * layout->num_args);
     fprintf(file, "typedef %s braid_island_small;\n",
             layout->small <= 4   ? "unsigned"
             : layout->small == 8 ? "uint2"

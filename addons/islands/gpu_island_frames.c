@@ -97,7 +97,7 @@ static size_t row_bytes(const struct gpu_island *island)
 braid_status braid_gpu_island_reserve_rows(struct gpu_backend *gpu, struct gpu_island *island)
 {
     uint32_t most = (uint32_t)(ROWS_BYTES / row_bytes(island));
-    if (most < 2)
+    if (most < 2 || island->away)
         return BRAID_OK;
     island->host_rows = braid_allocate(most * row_bytes(island));
     if (!island->host_rows)
@@ -132,6 +132,22 @@ void braid_gpu_island_keep_rows(struct gpu_island *island, uint32_t frame)
                row_bytes(island));
 }
 
+// In parts that leave the host's memory free behind each call. Frames before the launch have ended
+// when they arrive: a launch behind a change waits for them.
+static gpu_result copy_args(const struct gpu_backend *gpu, struct gpu_island *island,
+                            gpu_stream stream, bool *out_queued)
+{
+    const size_t bytes = braid_gpu_island_args_bytes(island);
+    gpu_result result = GPU_SUCCESS;
+    for (size_t at = 0; at < bytes && !result; at += ROWS_BYTES) {
+        const size_t part = bytes - at < ROWS_BYTES ? bytes - at : ROWS_BYTES;
+        result = gpu->api->copy((char *)island->rows + at, island->args + at, part, stream);
+        *out_queued = *out_queued || !result;
+    }
+    island->args_wait = result;
+    return result;
+}
+
 gpu_result braid_gpu_island_begin(const struct gpu_backend *gpu, struct gpu_island *island,
                                   gpu_stream stream, uint32_t num_frames, uint32_t first,
                                   bool *out_queued)
@@ -139,6 +155,8 @@ gpu_result braid_gpu_island_begin(const struct gpu_backend *gpu, struct gpu_isla
     const bool in_rows = num_frames > 1 && island->num_rows;
     island->num_frames = num_frames;
     island->times_first = first;
+    if (island->away)
+        return island->args_wait ? copy_args(gpu, island, stream, out_queued) : GPU_SUCCESS;
     island->rows_now = in_rows ? island->rows : NULL;
     if (!in_rows)
         return GPU_SUCCESS;

@@ -44,6 +44,7 @@ struct island_lists {
     uint32_t num_waits;
     bool timed;  // calls write when they begin and end
     bool spread; // the plan reckons with a multiprocessor for each lane
+    bool whole;  // a whole program: its arguments may be away
 
     // With scopes only; without, all calls are of one step.
     struct island_step *steps;
@@ -67,10 +68,11 @@ struct island_layout {
     uint32_t num_blocks;
     uint32_t num_at_once; // blocks that a multiprocessor has room for: one at least
     uint32_t num_threads; // each block's: those of its groups, and perhaps some that only load
-    uint32_t num_args;    // a frame's, in 16 bytes
+    uint32_t num_args;    // a frame's, or where they are away a block's, in 16 bytes
     uint32_t most_units;  // the most in any block's list, in 16 bytes
     uint32_t span;        // by how much each lane's progress grows in a frame, or step
     bool chain;           // there is one lane
+    bool is_away;         // arguments are in memory, each block's of its own lanes
     bool flat;            // all blocks are one-dimensional
     bool wide;            // some call has several blocks
     bool early;           // it may be launched early: it waits for its predecessors

@@ -7,9 +7,10 @@
 // one ended, at the same number on every lane. A frame's arguments are the kernel's own, so frames
 // in flight keep theirs. For several frames in one launch they may stand in rows. A row is loaded
 // when all groups of the block are done with the frame before. Small arguments are loaded one call
-// ahead, and the words of a list two. Notes are in host memory, where they can be read after a
-// fault. For call N of a lane, the note is 2N+1 while it waits and 2N+2 while it runs. Between
-// frames it is 0.
+// ahead, and the words of a list two. If a launch has no room for the arguments, they are in memory
+// for all its frames. Each block loads those of its lanes, `away` units. Notes are in host memory,
+// where they can be read after a fault. For call N of a lane, the note is 2N+1 while it waits and
+// 2N+2 while it runs. Between frames it is 0.
 //
 // Data that other kernels have written is read behind griddepcontrol.wait only. That includes the
 // progress, which the frame before may still write. The progress is also read before the block has
@@ -71,8 +72,8 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
                  const uint4 *rows, const __grid_constant__ braid_island_args args,
                  volatile unsigned *notes, const unsigned *cancelled, ulonglong2 *times,
                  unsigned first, unsigned room, unsigned stride, unsigned scopes_at,
-                 unsigned num_scopes, const unsigned long long *counter, unsigned counts_of_frame,
-                 unsigned num_tallies)
+                 unsigned num_scopes, unsigned away, const unsigned long long *counter,
+                 unsigned counts_of_frame, unsigned num_tallies)
 {
     static_assert(!BRAID_EARLY || __CUDA_ARCH__ >= 900, "the compiler is older than the device");
     __shared__ __align__(128) unsigned braid_island_done[32];
@@ -83,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
     const uint4 head = program[blockIdx.x];
     uint4 *const memory = braid_island_memory + BRAID_GROUPS * BRAID_SHARED / 16;
     uint4 *const own = memory + BRAID_ARGS;
-    for (unsigned i = threadIdx.x; i < BRAID_ARGS; i += BRAID_THREADS)
+    for (unsigned i = threadIdx.x; i < sizeof(args) / 16; i += BRAID_THREADS)
         memory[i] =
             make_uint4((unsigned)args.bytes[2 * i], (unsigned)(args.bytes[2 * i] >> 32),
                        (unsigned)args.bytes[2 * i + 1], (unsigned)(args.bytes[2 * i + 1] >> 32));
@@ -96,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
     for (unsigned i = 0; BRAID_CANCELS && threadIdx.x == 0 && i < BRAID_GROUPS + 2; i++)
         braid_island_off[i] = is_off;
     for (unsigned i = threadIdx.x; rows && i < BRAID_ARGS; i += BRAID_THREADS)
-        memory[i] = rows[i];
+        memory[i] = rows[away * blockIdx.x + i];
     const bool counts = BRAID_BLOCKS > 1 && threadIdx.x < BRAID_GROUPS * BRAID_GROUP;
     unsigned base = counts ? progress[lane * 32] : 0u;
     __syncthreads();
@@ -130,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)
         braid_island_count(scopes + i);
 #endif
     for (unsigned frame = 0; frame < frames; frame++, base += span) {
-        if (rows && frame) {
+        if (rows && frame && !away) {
             for (unsigned i = threadIdx.x; i < BRAID_ARGS; i += BRAID_GROUPS * BRAID_GROUP)
                 memory[i] = rows[frame * BRAID_ARGS + i];
             braid_island_gather();

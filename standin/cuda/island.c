@@ -89,6 +89,7 @@ struct walk {
     CUcontext context;
     CUmodule module;
     const unsigned char *arguments; // this frame's
+    size_t away;                    // by how many 16 bytes those of blocks are apart
     uint32_t *told;                 // per lane
     uint64_t *stamps;               // this frame's; NULL: it has none
     struct tally *tallies;          // the same; an island with scopes has these instead
@@ -107,7 +108,8 @@ struct walk {
 
 struct lane {
     struct walk *walk;
-    const uint32_t *units, *waits; // its block's
+    const uint32_t *units, *waits;  // its block's
+    const unsigned char *arguments; // the same
     uint32_t index, next, end, first;
 };
 
@@ -178,8 +180,7 @@ static bool usable(struct walk *walk, const struct island_callee *callee, void *
 static const unsigned *grid_of(const struct lane *lane, const uint32_t *call)
 {
     const uint32_t *shape = shape_of(lane, call);
-    const void *arguments = lane->walk->arguments + call[1];
-    return shape[3] != 0 ? (const unsigned *)arguments - 4 : shape + 4;
+    return shape[3] != 0 ? (const unsigned *)(lane->arguments + call[1]) - 4 : shape + 4;
 }
 
 // False: it runs nothing, or it does not run now.
@@ -198,7 +199,7 @@ static void do_call(struct lane *lane, const uint32_t *call)
     size_t at = 0;
     for (size_t i = 0; i < callee->num_arguments; i++) {
         at = place(at, callee->argument_bytes[i]);
-        arguments[i] = (void *)(uintptr_t)(walk->arguments + call[1] + at);
+        arguments[i] = (void *)(uintptr_t)(lane->arguments + call[1] + at);
         at += callee->argument_bytes[i];
     }
     const unsigned *grid = grid_of(lane, call);
@@ -303,6 +304,7 @@ static uint32_t find_lanes(struct walk *walk, const uint32_t *words, unsigned nu
                 continue;
             if (lanes != NULL)
                 lanes[num] = (struct lane){ .walk = walk,
+                                            .arguments = walk->arguments + 16 * walk->away * b,
                                             .units = units,
                                             .waits = units + (size_t)4 * head[3],
                                             .index = num,
@@ -338,18 +340,13 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
     return done;
 }
 
-// Parameters. Without times, scopes or tallies those of them are NULL or 0.
-enum {
-    TIMES = 8,
-    FIRST,
-    ROOM,
-    NUM_IN_LANE,
-    SCOPES_AT,
-    NUM_SCOPES,
-    COUNTER, // counts frames
-    COUNTS_OF_FRAME,
-    NUM_TALLIES, // before those of scopes
-};
+// Parameters. Without times, scopes or tallies those of them are NULL or 0. Where AWAY is not 0,
+// the rows are so many units of arguments for each block, for all frames. COUNTER counts frames,
+// and NUM_TALLIES is before those of scopes.
+// clang-format off
+enum { TIMES = 8, FIRST, ROOM, NUM_IN_LANE, SCOPES_AT, NUM_SCOPES, AWAY, COUNTER, COUNTS_OF_FRAME,
+       NUM_TALLIES };
+// clang-format on
 
 static uint32_t number_of(void **arguments, int parameter)
 {
@@ -394,7 +391,7 @@ static bool run_frames(struct walk *walk, const struct CUfunc_st *function, unsi
     for (uint32_t frame = 0; frame < num_frames && !walk->failed && walk->trap == CUDA_SUCCESS;
          frame++) {
         if (rows != NULL)
-            walk->arguments = rows + frame * function->parameters[5].bytes;
+            walk->arguments = rows + (walk->away ? 0 : frame * function->parameters[5].bytes);
         find_stamps(walk, frame, find_lanes(walk, words, num_blocks, NULL), arguments);
         if (!run_lanes(walk, words, num_blocks))
             return false;
@@ -485,6 +482,7 @@ bool island_run(CUcontext context, const struct CUfunc_st *function, const unsig
     struct walk walk = { .context = context,
                          .module = function->module,
                          .arguments = arguments[5],
+                         .away = number_of(arguments, AWAY),
                          .notes = *(_Atomic uint32_t **)arguments[6],
                          .cancelled = *(const uint32_t **)arguments[7],
                          .lock = PTHREAD_MUTEX_INITIALIZER,

@@ -38,10 +38,8 @@ static void every_order_is_kept(void **state)
 }
 
 // Arguments of 32 bytes for each of the calls, and the kernel's own, are just as many as it takes.
-static void a_kernel_has_room_for_the_arguments_of_all_calls(void **state)
+static void run_chain(uint32_t num_calls)
 {
-    (void)state;
-    enum { CALLS = 1020 };
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE };
     braid_device *device;
     braid_graph *graph;
@@ -53,7 +51,7 @@ static void a_kernel_has_room_for_the_arguments_of_all_calls(void **state)
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 256, &ran));
     memset(ran, 0, 256); // the stand-in's device memory is the host's
     check_ok(braid_graph_create(&graph));
-    for (uint32_t i = 0; i < CALLS; i++) {
+    for (uint32_t i = 0; i < num_calls; i++) {
         const uint32_t node = 0;
         const unsigned long unused = i;
         const braid_arg args[] = { BRAID_ARG(ran), BRAID_ARG(node), BRAID_ARG(unused) };
@@ -68,7 +66,7 @@ static void a_kernel_has_room_for_the_arguments_of_all_calls(void **state)
     check_ok(braid_exec_create(device, graph, &options, &exec));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
-    assert_int_equal(*(const unsigned *)ran, CALLS);
+    assert_int_equal(*(const unsigned *)ran, num_calls);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     braid_memory_free(device, ran);
@@ -141,6 +139,14 @@ static void calls_have_many_blocks(void **state)
         }
         finish_standin();
     }
+}
+
+// As parameters of the launch, and where these are too many in memory.
+static void a_kernel_has_room_for_the_arguments_of_all_calls(void **state)
+{
+    (void)state;
+    run_chain(1020);
+    run_chain(4000);
 }
 
 // What the program changes between frames reaches later ones only. Frames of the same arguments are

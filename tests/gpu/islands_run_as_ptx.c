@@ -330,6 +330,88 @@ static void copies_and_fills_have_any_size(void **state)
     check_moves(3, 1024, 4096); // each lane alone in its block
 }
 
+// A kernel with many arguments: 15 of them have more than a launch has room for.
+enum { LARGE_WORDS = 700, LARGE_NODES = 15 };
+static const char large_source[] =
+    "struct large { unsigned x[700]; };\n"
+    "extern \"C\" __global__ void add_large(unsigned *cell, large from)\n"
+    "{\n"
+    "    if (threadIdx.x == 0)\n"
+    "        *cell = *cell * 31 + from.x[0] + from.x[699];\n"
+    "}\n";
+
+struct large {
+    uint32_t x[LARGE_WORDS];
+};
+
+static struct large large_of(uint32_t value)
+{
+    struct large large = { { 0 } };
+    large.x[0] = value;
+    large.x[LARGE_WORDS - 1] = 1000 * value;
+    return large;
+}
+
+static void expect_large(uint32_t *expected, const uint32_t *values)
+{
+    for (uint32_t i = 0; i < LARGE_NODES; i++)
+        expected[i % 3] = expected[i % 3] * 31 + 1001 * values[i];
+}
+
+// Each node changes the cell of its lane. Values change between frames that are in flight.
+static void check_large(uint32_t lanes, uint32_t threads)
+{
+    static const braid_kernel add_large = { .name = "add_large", .source = large_source };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE,
+                                         .max_lanes = lanes,
+                                         .fixed_lanes = true };
+    uint32_t values[LARGE_NODES], expected[3] = { 0 };
+    braid_node nodes[LARGE_NODES];
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+    braid_device *device = own_device("cuda");
+    uint32_t *cells = own_memory(device, BRAID_MEMORY_DEVICE, sizeof(expected));
+    memset(cells, 0, sizeof(expected));
+    braid_graph *graph = own_graph();
+    for (uint32_t i = 0; i < LARGE_NODES; i++) {
+        uint32_t *cell = cells + i % 3;
+        values[i] = i + 1;
+        const struct large large = large_of(values[i]);
+        const braid_kernel_node node = {
+            .node = { .after = &nodes[i < 3 ? 0 : i - 3], .num_after = i >= 3 },
+            .kernel = &add_large,
+            .block.x = threads,
+            BRAID_ARGS(BRAID_ARG(cell), BRAID_ARG(large)),
+        };
+        check_ok(braid_graph_add_kernel(graph, &node, &nodes[i]));
+    }
+    braid_exec *exec = own_exec(device, graph, &options);
+    for (uint32_t frame = 0; frame < 6; frame++) {
+        if (frame % 2) {
+            const struct large large = large_of(values[14 - frame] = 50 + frame);
+            check_ok(braid_exec_set_arg(exec, nodes[14 - frame], 1, BRAID_ARG(large)));
+        }
+        check_ok(braid_exec_launch(exec, NULL));
+        expect_large(expected, values);
+    }
+    long before = standin_calls("cuLaunchKernelEx");
+    check_ok(braid_exec_launch_many(exec, NULL, 3, NULL, 0));
+    assert_int_equal(standin_calls("cuLaunchKernelEx") - before, 1);
+    for (int frame = 0; frame < 3; frame++)
+        expect_large(expected, values);
+    check_ok(braid_exec_wait(exec));
+    assert_memory_equal(cells, expected, sizeof(expected));
+    finish_standin();
+}
+
+static void arguments_may_be_too_many_for_a_launch(void **state)
+{
+    (void)state;
+    check_large(1, 64);
+    check_large(3, 64);
+    check_large(3, 1024); // each lane has a block
+}
+
 // Without islands each kernel is changed to start early, and with times to write those.
 static void kernels_by_themselves_start_early_and_are_timed(void **state)
 {
@@ -370,6 +452,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_lane_may_be_all),
         cmocka_unit_test(blocks_of_a_call_run_side_by_side),
         cmocka_unit_test(copies_and_fills_have_any_size),
+        cmocka_unit_test(arguments_may_be_too_many_for_a_launch),
         cmocka_unit_test(kernels_by_themselves_start_early_and_are_timed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
