@@ -41,7 +41,8 @@ struct gpu_island_maker {
     struct island_kernel *kernels;
     const struct gpu_kernel **loaded; // whose code each kernel is
     uint32_t num_kernels;
-    uint32_t *entry_of;                  // by call
+    uint32_t *entry_of; // by call
+    struct island_words words;
     bool barriers, is_partial, is_plain; // some kernel has, some, all are: see ptx_callable
     uint32_t most_threads, least_threads, most_blocks, most_arg_bytes;
 };
@@ -545,15 +546,37 @@ static braid_status load(struct gpu_island_maker *maker)
     return status;
 }
 
+// Dynamic shared memory of a block.
+static uint32_t shared_bytes_of(const struct island_layout *layout)
+{
+    return layout->num_groups * layout->lane_shared + (layout->num_args + layout->most_units) * 16;
+}
+
+static braid_status refuse_shared(uint32_t bytes)
+{
+    return braid_error(BRAID_UNSUPPORTED, "the lists of an island take %u bytes of shared memory",
+                       bytes);
+}
+
+// Lists that no block has room for are refused before anything is compiled.
+static braid_status write_words(struct gpu_island_maker *maker)
+{
+    struct gpu_island *island = maker->island;
+    const int most = maker->gpu->attributes[GPU_MAX_SHARED_OPTIN];
+    braid_status status = braid_island_words_create(
+        &island->lists, maker->entry_of, island->args_of, &island->layout, &maker->words);
+    if (status)
+        return status;
+    const uint32_t bytes = shared_bytes_of(&island->layout);
+    return most > 0 && bytes > (uint32_t)most ? refuse_shared(bytes) : BRAID_OK;
+}
+
 static braid_status upload_words(struct gpu_island_maker *maker)
 {
     struct gpu_backend *gpu = maker->gpu;
     struct gpu_island *island = maker->island;
-    struct island_words words;
-    braid_status status = braid_island_words_create(&island->lists, maker->entry_of,
-                                                    island->args_of, &island->layout, &words);
-    if (status)
-        return status;
+    const struct island_words words = maker->words;
+    braid_status status = BRAID_OK;
     size_t lanes = (size_t)island->layout.num_blocks * island->layout.num_groups;
     void *zeros = braid_allocate_zeroed(lanes, PROGRESS_STRIDE);
     if (!zeros)
@@ -574,7 +597,6 @@ static braid_status upload_words(struct gpu_island_maker *maker)
         status = braid_gpu_kept_memory_take(gpu, BRAID_MEMORY_DEVICE,
                                             braid_gpu_island_args_bytes(island), &island->rows);
     island->rows_now = island->away ? island->rows : NULL;
-    braid_free(words.words);
     braid_free(zeros);
     return status;
 }
@@ -597,8 +619,7 @@ static void describe_launch(struct gpu_island *island)
         .kernel = &island->kernel.base,
         .grid = { layout->num_blocks, 1, 1 },
         .block = { layout->num_threads, 1, 1 },
-        .shared_bytes =
-            layout->num_groups * layout->lane_shared + (layout->num_args + layout->most_units) * 16,
+        .shared_bytes = shared_bytes_of(layout),
         .cooperative = layout->num_blocks > 1,
         .num_args = ISLAND_PARAMETERS,
         .args = island->parameters,
@@ -615,9 +636,7 @@ static braid_status check_room(struct gpu_island_maker *maker)
     const void *slot = NULL;
     gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
     if (result == GPU_INVALID_VALUE)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "the lists of an island take %u bytes of shared memory",
-                           launch->shared_bytes);
+        return refuse_shared(launch->shared_bytes);
     if (result)
         return braid_gpu_check(gpu, result, slot, "loading an island");
     if (!launch->cooperative)
@@ -668,6 +687,8 @@ static braid_status make(struct gpu_island_maker *maker)
     if (!status)
         status = lay_out_args(maker);
     if (!status)
+        status = write_words(maker);
+    if (!status)
         status = load(maker);
     if (!status)
         status = upload_words(maker);
@@ -685,6 +706,7 @@ static void finish_maker(struct gpu_island_maker *maker)
     braid_free(maker->kernels);
     braid_free(maker->loaded);
     braid_free(maker->entry_of);
+    braid_free(maker->words.words);
 }
 
 static bool allocate_maker(struct gpu_island_maker *maker)

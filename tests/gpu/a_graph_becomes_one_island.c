@@ -38,7 +38,8 @@ static void every_order_is_kept(void **state)
 }
 
 // Arguments of 32 bytes for each of the calls, and the kernel's own, are just as many as it takes.
-static void run_chain(uint32_t num_calls)
+// With a reason, the graph is refused, and nothing of an island is loaded.
+static void run_chain(uint32_t num_calls, const char *reason)
 {
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE };
     braid_device *device;
@@ -47,6 +48,7 @@ static void run_chain(uint32_t num_calls)
     braid_node last;
     void *ran;
     reset_standin();
+    const long before = standin_calls("cuModuleLoadData");
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 256, &ran));
     memset(ran, 0, 256); // the stand-in's device memory is the host's
@@ -63,11 +65,16 @@ static void run_chain(uint32_t num_calls)
                                            .num_args = 3 };
         check_ok(braid_graph_add_kernel(graph, &launch, &last));
     }
-    check_ok(braid_exec_create(device, graph, &options, &exec));
-    check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_wait(exec));
-    assert_int_equal(*(const unsigned *)ran, num_calls);
-    braid_exec_destroy(exec);
+    if (reason) {
+        check_fails(braid_exec_create(device, graph, &options, &exec), BRAID_UNSUPPORTED, reason);
+        assert_int_equal(standin_calls("cuModuleLoadData") - before, 1); // the program's
+    } else {
+        check_ok(braid_exec_create(device, graph, &options, &exec));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(*(const unsigned *)ran, num_calls);
+        braid_exec_destroy(exec);
+    }
     braid_graph_destroy(graph);
     braid_memory_free(device, ran);
     braid_device_close(device);
@@ -145,8 +152,10 @@ static void calls_have_many_blocks(void **state)
 static void a_kernel_has_room_for_the_arguments_of_all_calls(void **state)
 {
     (void)state;
-    run_chain(1020);
-    run_chain(4000);
+    run_chain(1020, NULL);
+    run_chain(4000, NULL);
+    run_chain(6000, "the lists of an island take ");
+    run_chain(7000, "the arguments of an island take ");
 }
 
 // What the program changes between frames reaches later ones only. Frames of the same arguments are
