@@ -69,14 +69,31 @@ static const char halved_source[] =
     "    cells[node * 64 + cell + 1] = sums[i + 1];\n"
     "}\n";
 
+// As `mix`, but no island has what it reads: it stays the program's own function.
+static const char own_source[] =
+    "extern \"C\" __global__ void own(unsigned *cells, unsigned node, uint3 before, unsigned num)\n"
+    "{\n"
+    "    const unsigned others[3] = { before.x, before.y, before.z };\n"
+    "    const unsigned cell = blockIdx.x * blockDim.x + threadIdx.x, all = gridDim.x * "
+    "blockDim.x;\n"
+    "    const unsigned next = cell - threadIdx.x + (threadIdx.x + 1) % blockDim.x;\n"
+    "    unsigned warp, sum = cells[node * 64 + cell] * 31 + cells[node * 64 + next] + 1;\n"
+    "    asm volatile(\"mov.u32 %0, %%warpid;\" : \"=r\"(warp));\n"
+    "    for (unsigned i = 0; i < num; i++)\n"
+    "        sum += cells[others[i] * 64 + (cell + 1) % all];\n"
+    "    __syncthreads();\n"
+    "    cells[node * 64 + cell] = warp < 64 ? sum : 0;\n"
+    "}\n";
+
 static const char *const factor_option[] = { "-DFACTOR=31" };
 static braid_kernel kernels[] = {
     { .name = "mix", .source = source },
     { .name = "staged", .source = staged_source, .options = factor_option, .num_options = 1 },
     { .name = "halved", .source = halved_source },
     { .name = "given" }, // as PTX
+    { .name = "own", .source = own_source },
 };
-enum { MIX, STAGED, NUM_KERNELS = 4 };
+enum { MIX, STAGED, GIVEN = 3, OWN, NUM_KERNELS = 4 };
 
 struct uint3 {
     uint32_t x, y, z;
@@ -90,6 +107,7 @@ struct work {
     uint32_t before[NODES][MOST_BEFORE], num[NODES], blocks[NODES];
     uint32_t threads;
     bool one_kernel;
+    bool has_own; // the program's own functions between islands
 };
 
 static uint32_t next_random(uint32_t *state)
@@ -127,7 +145,9 @@ static void make(struct work *work)
         for (uint32_t j = 0; j < work->num[i]; j++)
             after[j] = nodes[work->before[i][j]];
         const struct uint3 before = { work->before[i][0], work->before[i][1], work->before[i][2] };
-        const uint32_t which = work->one_kernel ? MIX : i % NUM_KERNELS;
+        const uint32_t which = work->one_kernel              ? MIX
+                               : work->has_own && i % 5 == 3 ? OWN
+                                                             : i % NUM_KERNELS;
         const braid_kernel_node node = {
             .node = { .after = after, .num_after = work->num[i] },
             .kernel = &kernels[which],
@@ -215,6 +235,25 @@ static void one_lane_may_be_all(void **state)
 {
     (void)state;
     check_islands(32, 2, 1);
+}
+
+// Two of the nodes are own functions, on one lane between islands, or on several.
+static void own_functions_stand_between_islands(void **state)
+{
+    (void)state;
+    static struct work work = { .has_own = true };
+    for (uint32_t seed = 1; seed <= 4; seed++) {
+        const braid_exec_options options = { .islands = BRAID_ISLANDS_ALWAYS,
+                                             .max_lanes = 1 + seed % 2 };
+        braid_exec_info info;
+        choose(&work, seed, 32, 2);
+        make(&work);
+        run(&work, &options);
+        braid_exec_get_info(work.exec, &info);
+        assert_in_range(info.num_islands, seed % 2 ? 1 : 3, 5);
+        assert_in_range(info.num_island_nodes, seed % 2 ? 2 : NODES - 2, NODES - 2);
+        end(&work);
+    }
 }
 
 // Each block waits a while for the others of its call, and tells how many it has seen.
@@ -437,7 +476,7 @@ static void read_given(const char *path)
     assert_non_null(file);
     assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
     fclose(file);
-    kernels[NUM_KERNELS - 1].cuda.data = text;
+    kernels[GIVEN].cuda.data = text;
 }
 
 int main(int argc, char **argv)
@@ -450,6 +489,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(lanes_may_be_groups_of_warps),
         cmocka_unit_test(calls_may_have_several_blocks),
         cmocka_unit_test(one_lane_may_be_all),
+        cmocka_unit_test(own_functions_stand_between_islands),
         cmocka_unit_test(blocks_of_a_call_run_side_by_side),
         cmocka_unit_test(copies_and_fills_have_any_size),
         cmocka_unit_test(arguments_may_be_too_many_for_a_launch),
