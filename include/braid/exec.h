@@ -128,10 +128,12 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // all earlier work on `stream`, and later work on `stream` starts after it. After the first launch,
 // the call creates and allocates nothing and does not wait, except as docs/book/concepts.md lists.
 // If it fails, all work that it queued is joined to `stream` or waited for, and the exec can be
-// launched again.
-// Errors: BRAID_UNSUPPORTED (a captured stream, or a value that the exec cannot take:
-// docs/book/buffers.md). BRAID_INVALID_ARGUMENT (set ends of a copy overlap). BRAID_BUSY (see
-// braid_exec_when_full and braid_exec_cancel). The status of a queue call.
+// launched again. If the program captures `stream` as a CUDA graph, the plan becomes part of that
+// graph, and no frame runs (docs/book/from-cuda-graphs.md).
+// Errors: BRAID_UNSUPPORTED (a plan that cannot be captured: docs/book/from-cuda-graphs.md; or a
+// value that the exec cannot take: docs/book/buffers.md). BRAID_INVALID_ARGUMENT (set ends of a
+// copy overlap). BRAID_BUSY (see braid_exec_when_full and braid_exec_cancel). The status of a queue
+// call.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
 // A value of a parameter for each of `num` frames, one behind the other.

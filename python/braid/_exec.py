@@ -190,10 +190,15 @@ class Exec(Owned):
     def launch(self, stream: Any = None) -> None:
         """Runs one frame, after all earlier work on `stream` and before all later: a braid.Stream, one of
         PyTorch or CuPy, whatever has __cuda_stream__, or an address; None is the device's default stream.
-        It does not wait for the device (unless when_full says so), so a program that can run ahead waits now and then."""
+        It does not wait for the device (unless when_full says so), so a program that can run ahead waits now and then.
+        While the program captures the stream as a CUDA graph, the plan becomes part of that graph: see
+        docs/book/from-cuda-graphs.md. The exec stays open as long as the graph is launched."""
+        first = self.num_launched
         status = self._launch(stream, self._launch_one)
         if status != lib.BRAID_OK:
             self._check_queue_call(status)
+        elif self.num_launched == first:  # it was captured
+            self._given.hold()
         raise_interrupt()  # a queue call's
 
     def launch_many(self, num_frames: int, stream: Any = None,
@@ -349,6 +354,17 @@ class Exec(Owned):
         with self._owner as pointer:
             check(lib.braid_exec_get_iterations(pointer, self.graph._handle(loop, "node"), num))
         return int(num[0])
+
+    def cuda_graph(self) -> int:
+        """Makes the CUDA driver's graph of the plan, with the values set so far: the address of a CUgraph, which
+        belongs to the exec. The program instantiates and launches it, or adds it to a graph of its own."""
+        graph = ffi.new("void **")
+        with self._owner as pointer:
+            status = lib.braid_exec_make_cuda_graph(pointer, graph)
+        if status != lib.BRAID_OK:
+            self._check_queue_call(status)
+        self._given.hold()
+        return int(ffi.cast("uintptr_t", graph[0]))
 
     def running(self) -> List[RunningNode]:
         """The nodes that run now, of an exec made with `black_box`. Any thread may ask."""

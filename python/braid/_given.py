@@ -31,6 +31,7 @@ class Given:
     def __init__(self) -> None:
         self._at: Dict[Tuple[int, int], Set[_Thing]] = {}
         self._replaced: Set[_Thing] = set()
+        self._held: List[_Thing] = []
 
     def __len__(self) -> int:
         """How many things were replaced and are still kept."""
@@ -70,6 +71,10 @@ class Given:
     def at(self, place: Tuple[int, int], first: Any) -> List[Any]:
         """Of these nodes have one. The first stands for what the graph was made with."""
         return [one.kept for one in list(self._at.setdefault(place, {_Thing(first, True)}))]
+
+    def hold(self) -> None:
+        """A graph of the program has what nodes have now, as long as the exec is there."""
+        self._held += [one for at in list(self._at.values()) for one in list(at)]
 
     def replaced(self) -> List[_Thing]:
         """By now. A wait that begins later is for all frames that use them."""

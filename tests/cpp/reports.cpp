@@ -90,6 +90,19 @@ static void a_frame_is_captured(braid::device &device)
     expect(bytes > 8 && exec.capture("/dev/null") == bytes);
 }
 
+// The CPU has no graphs that the program could launch.
+static void a_plan_is_no_cuda_graph_on_the_cpu(braid::device &device)
+{
+    auto exec = braid::exec::create(device, braid::graph::create());
+    bool is_refused = false;
+    try {
+        (void)exec.cuda_graph();
+    } catch (const braid::error &error) {
+        is_refused = error.status() == BRAID_UNSUPPORTED;
+    }
+    expect(is_refused);
+}
+
 // The deadline's callback lets the frame end.
 static void a_frame_is_late(braid::device &device)
 {
@@ -163,6 +176,7 @@ int main()
     auto device = braid::device::open("cpu", 2);
     a_frame_is_late(device);
     a_frame_is_captured(device);
+    a_plan_is_no_cuda_graph_on_the_cpu(device);
     a_kernel_traps(device);
     an_access_without_a_declaration_is_found(device);
     nodes_without_an_order_are_found(device);

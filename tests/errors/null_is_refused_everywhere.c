@@ -113,6 +113,9 @@ static void loops_refuse_null(void **state)
     refuses(braid_exec_cancel(NULL), "exec");
     refuses(braid_exec_save_capture(NULL, "file", NULL), "exec");
     refuses(braid_exec_save_capture(all->exec, NULL, NULL), "path");
+    void *graph;
+    refuses(braid_exec_make_cuda_graph(NULL, &graph), "exec");
+    refuses(braid_exec_make_cuda_graph(all->exec, NULL), "out_graph");
     refuses(braid_exec_get_iterations(NULL, all->node, &num), "exec");
     refuses(braid_exec_get_iterations(all->exec, all->node, NULL), "out_num");
 }

@@ -36,6 +36,7 @@ static void a_function_tells_its_name(void **state)
     braid_ranks_info info;
     CHECK_LEFT_OUT(braid_graph_audit(graph, NULL, NULL, &num), "audit");
     CHECK_LEFT_OUT(braid_exec_save_capture(NULL, "", &bytes), "capture");
+    CHECK_LEFT_OUT(braid_exec_make_cuda_graph(NULL, NULL), "export");
     CHECK_LEFT_OUT(braid_import_create(NULL, NULL, NULL, NULL), "import");
     CHECK_LEFT_OUT(braid_import_update(NULL, NULL, NULL, NULL), "import");
     CHECK_LEFT_OUT(braid_import_write(NULL, BRAID_IMPORT_TEXT, NULL), "import");

@@ -50,6 +50,15 @@ static braid_status launch(int nth, uint64_t allocation)
     return status;
 }
 
+static char logged[1 << 12];
+
+static void note_log(braid_status status, const char *message, void *user)
+{
+    (void)status, (void)user;
+    if (strlen(logged) + strlen(message) < sizeof(logged))
+        strcat(logged, message);
+}
+
 // As capturing begins: the exec has launched a frame.
 static void open(void)
 {
@@ -74,14 +83,18 @@ static void any_call(void **state)
 {
     (void)state;
     int num_failed = 0, nth;
+    braid_log_set(note_log, NULL);
     open();
     check_ok(launch(0, 0));
     for (nth = 1; nth <= num_calls; nth++) {
+        logged[0] = '\0';
         braid_status status = launch(nth, 0);
         const char *message = braid_error_get_message();
         num_failed += status != BRAID_OK;
         if (!status && !may_be_silent(calls[nth - 1]))
             fail_msg("nobody was told of call %d, of %s", nth, calls[nth - 1]);
+        if (!status && strstr(calls[nth - 1], "Destroy") && !strstr(logged, calls[nth - 1]))
+            fail_msg("the log tells nothing of call %d, of %s", nth, calls[nth - 1]);
         if (status && !strstr(message, calls[nth - 1]) && !may_be_silent(calls[nth - 1]))
             fail_msg("call %d, of %s, failed, and '%s' was returned", nth, calls[nth - 1], message);
         check_ok(frame_run(&frame, 4));
@@ -91,6 +104,7 @@ static void any_call(void **state)
     assert_true(num_failed > 25);
     frame_finish(&frame);
     assert_int_equal(standin_bad_accesses(), 0);
+    braid_log_set(NULL, NULL);
 }
 
 // The stream's place is set twice at most; then the capture cannot end whole.

@@ -112,12 +112,42 @@ static void a_plan_is_a_graph(void **state)
     frame_finish(frame);
 }
 
+// An import reads the plan's nodes where the program's are.
+static void a_captured_plan_is_imported(void **state)
+{
+    (void)state;
+    struct frame made, *frame = &made;
+    open(frame, BRAID_MODE_GRAPH);
+    struct capture capture;
+    braid_import *import = NULL;
+    braid_import_info info;
+    begin_capture(&capture, frame->device, CAPTURE_RELAXED);
+    assert_int_equal(cuMemsetD32Async(frame->words, 77, 1, capture.handle), 0);
+    check_ok(braid_exec_set_arg(frame->exec, frame->summed, 3, BRAID_ARG(((uint32_t){ 6 }))));
+    check_ok(braid_exec_launch(frame->exec, capture.stream));
+    assert_int_equal(cuMemcpyAsync(&frame->words[6], &frame->words[5], 4, capture.handle), 0);
+    end_capture(&capture);
+    check_ok(braid_import_create(frame->device, capture.graph, NULL, &import));
+    braid_import_get_info(import, &info);
+    assert_int_equal(info.num_kernels, 3);
+    braid_exec *exec = own_exec(frame->device, braid_import_get_graph(import), NULL);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(word(frame, 6), frame_result(6));
+    assert_int_equal(frame->num_host_calls, 1);
+    destroy_now(exec);
+    braid_import_destroy(import);
+    finish_capture(&capture);
+    frame_finish(frame);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         standin_test(in_each_mode_of_captures),
         standin_test(two_launches_are_two_graphs),
         standin_test(a_plan_is_a_graph),
+        standin_test(a_captured_plan_is_imported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stream of a program that was captured becomes a graph. A stand-in plays the driver, and PTX runs on it."""
 import ctypes
+import gc
 import html
+import weakref
 from html.parser import HTMLParser
 
 import pytest
@@ -190,3 +192,71 @@ def test_failures_are_told(program):
         graph.empty()
     with pytest.raises(braid.UnsupportedError, match="an import needs one CUDA device"):
         braid.Imported(braid.Device("cpu"), captured)
+
+
+def launch_captured(program, play):
+    graph, executable = ctypes.c_void_p(), ctypes.c_void_p()
+    program.call("cuStreamBeginCapture_v2", program.stream, 0)
+    play.launch(program.stream.value)
+    program.call("cuStreamEndCapture", program.stream, ctypes.byref(graph))
+    program.call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_ulonglong(0))
+    program.call("cuGraphDestroy", graph)
+    return executable
+
+
+def replay(program, executable):
+    program.call("cuGraphLaunch", executable, program.stream)
+    program.call("cuStreamSynchronize", program.stream)
+    return program.words()
+
+
+def plan_of_steps(program):
+    kernel = braid.Kernel("step", cuda=TEXT, types=[braid.Pointer, braid.Pointer])
+    graph = braid.Graph()
+    parts = [Array(program, word) for word in range(WORDS)]
+    node = graph.kernel(kernel, args=parts[:2], reads=parts[0], writes=parts[1])
+    return braid.Exec(program.device, graph), node
+
+
+def test_a_launch_becomes_part_of_a_graph_of_the_program(program):
+    play, node = plan_of_steps(program)
+    executable = launch_captured(program, play)
+    assert play.num_launched == 0 and program.words() == [5, 5, 5, 5]
+    play.set_arg(node, 1, Array(program, 3))
+    assert replay(program, executable) == [5, 6, 5, 5]
+    play.run()
+    assert program.words() == [5, 6, 5, 6]
+    program.call("cuGraphExecDestroy", executable)
+    play.close()
+
+
+def test_captured_launches_keep_what_setters_gave(program):
+    play, node = plan_of_steps(program)
+    given = Array(program, 2)
+    kept = weakref.ref(given)
+    play.set_arg(node, 1, given)
+    executable = launch_captured(program, play)
+    for _ in range(3):
+        play.set_arg(node, 1, Array(program, 3))
+        play.run()
+    del given
+    gc.collect()
+    assert kept() is not None
+    assert replay(program, executable) == [5, 5, 6, 6]
+    program.call("cuGraphExecDestroy", executable)
+    play.close()
+    del play
+    gc.collect()
+    assert kept() is None
+
+
+def test_a_plan_is_a_graph_that_the_program_launches(program):
+    play, _ = plan_of_steps(program)
+    executable = ctypes.c_void_p()
+    graph = ctypes.c_void_p(play.cuda_graph())
+    program.call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_ulonglong(0))
+    assert replay(program, executable) == [5, 6, 5, 5]
+    program.call("cuGraphExecDestroy", executable)
+    play.close()
+    with pytest.raises(braid.UnsupportedError, match="has no graphs"):
+        braid.Exec(braid.Device("cpu"), braid.Graph()).cuda_graph()

@@ -9,6 +9,7 @@
 #include <braid/cpp/import.hpp>
 #include <braid/cpp/schedule.hpp>
 #include <braid/exec.h>
+#include <braid/export.h>
 #include <braid/timings.h>
 #include <braid/tune.h>
 
@@ -215,6 +216,14 @@ template <class Errors> class basic_exec
         std::uint64_t bytes = 0;
         braid_status status = braid_exec_save_capture(get(), path, &bytes);
         return Errors::template from<std::uint64_t>(status, [&] { return bytes; });
+    }
+
+    // A CUgraph of the exec's, with the values set so far.
+    result<void *> cuda_graph() const
+    {
+        void *graph = nullptr;
+        braid_status status = braid_exec_make_cuda_graph(get(), &graph);
+        return Errors::template from<void *>(status, [&] { return graph; });
     }
 
     // To be used as long as the exec is there.
