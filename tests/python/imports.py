@@ -214,7 +214,7 @@ def plan_of_steps(program):
     kernel = braid.Kernel("step", cuda=TEXT, types=[braid.Pointer, braid.Pointer])
     graph = braid.Graph()
     parts = [Array(program, word) for word in range(WORDS)]
-    node = graph.kernel(kernel, args=parts[:2], reads=parts[0], writes=parts[1])
+    node = graph.kernel(kernel, grid=1, args=parts[:2], reads=parts[0], writes=parts[1])
     return braid.Exec(program.device, graph), node
 
 
