@@ -121,6 +121,7 @@ static braid_exec *make_random(struct field *field, struct random_graph *model,
                                    .fixed_lanes = true,
                                    .islands = contract_islands(),
                                    .frames_kept = contract_profile(),
+                                   .black_box = !contract_profile() && random_chance(random, 30),
                                    .frames_in_flight = contract_frames() };
     braid_status status = contract_create_exec(field->contract, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED) { // a graph without work is no island
@@ -255,6 +256,7 @@ struct counts {
     uint32_t *blocks, *grid, *switched, *kept, *filled;
     uint32_t *called;
     braid_node count, step, fill, keep;
+    braid_parameter fills; // whether it does; a driver's graph cannot change that
     braid_resource scratch;
 };
 
@@ -284,6 +286,11 @@ static braid_exec *make_counting(struct contract *contract, struct counts *count
                             counts->switched, 1, 1, 1);
     counts->fill =
         add_fill(graph, (braid_node_options){ AFTER(counts->step) }, counts->filled, 3, 1);
+    if (contract->mode == BRAID_MODE_STREAMS) {
+        const braid_parameter_use use = { .node = counts->fill, .target = BRAID_TARGET_ENABLED };
+        check_ok(braid_graph_add_parameter(graph, "fills", sizeof(bool), &counts->fills));
+        check_ok(braid_graph_use_parameter(graph, counts->fills, &use));
+    }
     check_ok(braid_graph_add_kernel(
         graph,
         &(braid_kernel_node){ .node = { AFTER(counts->fill) },
@@ -302,9 +309,11 @@ static braid_exec *make_counting(struct contract *contract, struct counts *count
                               (braid_exec_options){ .frames_in_flight = contract_frames() });
 }
 
-static void set(braid_exec *exec, const struct counts *counts, bool steps, uint32_t grid,
-                uint32_t filled, uint32_t kept)
+static void set(const struct contract *contract, braid_exec *exec, const struct counts *counts,
+                bool steps, uint32_t grid, uint32_t filled, uint32_t kept)
 {
+    if (contract->mode == BRAID_MODE_STREAMS)
+        check_ok(braid_exec_set_parameter(exec, counts->fills, &(bool){ true }));
     check_ok(braid_exec_set(exec, counts->step, BRAID_TARGET_ENABLED, 0, &steps));
     check_ok(braid_exec_set(exec, counts->count, BRAID_TARGET_GRID_X, 0, &grid));
     check_ok(braid_exec_set(exec, counts->fill, BRAID_TARGET_VALUE, 0, &filled));
@@ -338,9 +347,9 @@ static void replays_keep_the_values_of_their_launch(void **state)
     skip_without_captures(contract);
     make_field(&field, contract);
     braid_exec *exec = make_counting(contract, &counts);
-    set(exec, &counts, false, 2, 30, 70);
+    set(contract, exec, &counts, false, 2, 30, 70);
     check_ok(capture(&field, exec, RELAXED, &executable));
-    set(exec, &counts, true, 3, 40, 80);
+    set(contract, exec, &counts, true, 3, 40, 80);
     must(driver.launch(executable, field.handle));
     check_counts(&field, &counts, (uint32_t[]){ 1, 1, 0, 0 }, 0, 30, 70);
     check_ok(braid_exec_set_scratch(exec, counts.scratch, 1 << 20));
@@ -392,12 +401,44 @@ static void loops_are_captured_as_islands(void **state)
     finish_field(&field);
 }
 
+// The standard kernels write no trap. One that copies numbers can: code, nothing, and a payload.
+static void traps_of_replays_are_told_by_waits(void **state)
+{
+    struct contract *contract = *state;
+    struct field field;
+    void *executable = NULL;
+    const uint32_t factor = 1, addend = 0, num = sizeof(braid_trap) / sizeof(uint32_t);
+    skip_without_captures(contract);
+    make_field(&field, contract);
+    uint32_t *from = contract_host_numbers(contract, num);
+    braid_graph *graph = contract_graph(contract);
+    memset(from, 0, sizeof(braid_trap));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .kernel = &test_axpy,
+                              .node.name = "trapping",
+                              .block = { 32, 1, 1 },
+                              BRAID_ARGS(BRAID_TRAP(), BRAID_ARG(from), BRAID_ARG(factor),
+                                         BRAID_ARG(addend), BRAID_ARG(num)) },
+        NULL));
+    braid_exec *exec = contract_exec_with(contract, graph, (braid_exec_options){ 0 });
+    check_ok(capture(&field, exec, RELAXED, &executable));
+    from[0] = 7;
+    must(driver.launch(executable, field.handle));
+    check_ok(braid_stream_wait(field.stream));
+    check_fails(braid_exec_wait(exec), BRAID_TRAPPED, "'trapping'");
+    check_ok(braid_exec_wait(exec));
+    must(driver.destroy_executable(executable));
+    finish_field(&field);
+}
+
 int run_captured_plans(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(random_plans_are_captured),
         contract_test(replays_keep_the_values_of_their_launch),
         contract_test(loops_are_captured_as_islands),
+        contract_test(traps_of_replays_are_told_by_waits),
     };
     return contract_run("plans are captured", tests);
 }
