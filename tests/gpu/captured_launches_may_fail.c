@@ -82,11 +82,12 @@ static bool may_be_silent(const char *function)
 static void any_call(void **state)
 {
     (void)state;
-    int num_failed = 0, nth;
+    int num_failed = 0, nth, num;
     braid_log_set(note_log, NULL);
     open();
     check_ok(launch(0, 0));
-    for (nth = 1; nth <= num_calls; nth++) {
+    num = num_calls;
+    for (nth = 1; nth <= num; nth++) {
         logged[0] = '\0';
         braid_status status = launch(nth, 0);
         const char *message = braid_error_get_message();
@@ -95,8 +96,11 @@ static void any_call(void **state)
             fail_msg("nobody was told of call %d, of %s", nth, calls[nth - 1]);
         if (!status && strstr(calls[nth - 1], "Destroy") && !strstr(logged, calls[nth - 1]))
             fail_msg("the log tells nothing of call %d, of %s", nth, calls[nth - 1]);
-        if (status && !strstr(message, calls[nth - 1]) && !may_be_silent(calls[nth - 1]))
+        bool is_told = strstr(message, calls[nth - 1]) && strstr(message, "(999)");
+        if (status && !is_told && !may_be_silent(calls[nth - 1]))
             fail_msg("call %d, of %s, failed, and '%s' was returned", nth, calls[nth - 1], message);
+        if (status) // takes the pinned memory that was left, so that the next one makes all calls
+            check_ok(launch(0, 0));
         check_ok(frame_run(&frame, 4));
     }
     print_message("summary: of %d captured launches, with a call that fails, %d failed\n", nth - 1,
