@@ -22,8 +22,6 @@
 
 // ---- the period ----
 
-// Plays several frames of a plan through, each on lanes of its own, in the plan's times.
-
 struct lane_clock {
     uint64_t planned_ns; // when the plan could start the next node; that it starts later is kept
     uint64_t ready_ns;   // when this frame can
@@ -130,9 +128,9 @@ static uint64_t find_busy_ns(const struct braid_schedule *schedule, const braid_
                     model->max_concurrent ? awake_ns / model->max_concurrent : 0);
 }
 
-// The time of each further frame while several are in flight.
-// Plays frames through: nodes take the plan's times, and start behind the nodes that the program
-// orders before them. A frame takes at least as long as all its work on a full device. Errors:
+// The time of each further frame while several are in flight. Plays frames through, each on lanes
+// of its own: nodes take the plan's times, and start behind the nodes that the program orders
+// before them. A frame takes at least as long as all its work on a full device. Errors:
 // BRAID_NO_MEMORY.
 static braid_status exec_find_period(const braid_exec *exec, const braid_graph *graph,
                                      uint64_t *out_ns)

@@ -551,9 +551,8 @@ static braid_status launch_many(braid_exec *exec, const struct many *many)
 
 static braid_status launch_in_turn(braid_exec *exec, const struct many *many)
 {
-    bool captures; // no frames are no error there
     braid_status status = exec_check_launch("braid_exec_launch_many", exec, many->stream,
-                                            many->num_frames ? NULL : &captures);
+                                            many->num_frames ? NULL : &(bool){ 0 });
     if (!status)
         status = check_rows(exec, many);
     if (status || many->num_frames == 0)

@@ -206,11 +206,9 @@ void braid_exec_tell_memory(const braid_exec *exec, braid_exec_info *info)
 
 // Versioned buffers of an exec: their memory, and after how many frames it is the same again.
 
-enum { ALIGNMENT = 256 };
-
 static uint64_t rounded(uint64_t bytes)
 {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return (bytes + DEVICE_ALIGNMENT - 1) / DEVICE_ALIGNMENT * DEVICE_ALIGNMENT;
 }
 
 static uint64_t common_multiple(uint64_t a, uint64_t b)
@@ -260,7 +258,7 @@ braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *g
         return braid_error(BRAID_NO_MEMORY, "the versioned buffers of an exec on %s are too large",
                            exec->device->label);
     braid_status status = braid_exec_allocate_zeros(exec->device, "versioned buffers", bytes,
-                                                    ALIGNMENT, &exec->memory.versions);
+                                                    DEVICE_ALIGNMENT, &exec->memory.versions);
     if (!status)
         place_all(exec, graph, exec->memory.versions.begin);
     return status;

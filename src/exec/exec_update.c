@@ -13,8 +13,6 @@
 
 // ---- replaced values ----
 
-// Replaced values that frames in flight still use: they are freed once these have ended.
-
 // Errors: those of event_query.
 static braid_status ask(const braid_exec *exec, const braid_event *event, bool *out_ended)
 {
@@ -33,10 +31,10 @@ static void lease_mark(braid_exec *exec, struct frame_slot *slot)
     braid_error_end_noted(&attempt, braid_device_lease_event(exec->device, &slot->mark));
 }
 
-// Frees replaced values of frames in flight that have ended. Errors: those of event_query. Frees
-// replaced values once the frames that may use them have ended. If their end is not known, the
-// values stay, and nothing waits. With one frame always in flight, `done` never stands for the end
-// of all frames. The mark stands for the end of those that may use older values.
+// Frees replaced values once the frames that may use them have ended. If their end is not known,
+// the values stay, and nothing waits. With one frame always in flight, `done` never stands for the
+// end of all frames. The mark stands for the end of those that may use older values. Errors: those
+// of event_query.
 static braid_status exec_free_replaced(braid_exec *exec, struct frame_slot *slot)
 {
     struct frame *frame = &slot->frame;

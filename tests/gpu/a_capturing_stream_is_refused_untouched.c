@@ -3,6 +3,8 @@
 // the capture goes on and ends whole, and so does the exec.
 #include <string.h>
 
+#include "backends/gpu/gpu_backend.h"
+#include "device/device.h"
 #include "gpu/capturing.h"
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
@@ -74,6 +76,62 @@ static void many_frames(void **state)
     end(&frame, &capture);
 }
 
+static void a_driver_without_the_calls(void **state)
+{
+    (void)state;
+    struct frame frame;
+    struct capture capture;
+    open(&frame, BRAID_MODE_GRAPH);
+    struct gpu_backend *gpu = gpu_from(frame.device->backend);
+    const struct gpu_api *api = gpu->api;
+    for (int i = 0; i < 2; i++) {
+        struct gpu_api less = *api;
+        if (i == 0)
+            less.capture_info = NULL;
+        else
+            less.capture_go_on = NULL;
+        begin_capture(&capture, frame.device, CAPTURE_THREAD_LOCAL);
+        gpu->api = &less;
+        check_fails(braid_exec_launch(frame.exec, capture.stream), BRAID_UNSUPPORTED,
+                    "the driver has no call for it");
+        gpu->api = api;
+        end_capture(&capture);
+        assert_int_equal(count_nodes(&capture), 0);
+        finish_capture(&capture);
+    }
+    frame_finish(&frame);
+}
+
+// The driver says that the place of the stream has an edge that is not plain.
+static void a_stream_behind_an_early_start(void **state)
+{
+    (void)state;
+    struct frame frame;
+    struct capture capture;
+    open(&frame, BRAID_MODE_GRAPH);
+    begin_capture(&capture, frame.device, CAPTURE_GLOBAL);
+    fail_calls("cuStreamGetCaptureInfo:1=%d", GPU_LOSSY_QUERY);
+    check_fails(braid_exec_launch(frame.exec, capture.stream), BRAID_UNSUPPORTED,
+                "the stream's last kernel lets others start early");
+    fail_calls(NULL);
+    end(&frame, &capture);
+}
+
+static void a_capture_that_is_spoilt(void **state)
+{
+    (void)state;
+    struct frame frame;
+    struct capture capture;
+    open(&frame, BRAID_MODE_GRAPH);
+    begin_capture(&capture, frame.device, CAPTURE_RELAXED);
+    assert_int_not_equal(cuStreamSynchronize(capture.handle), 0);
+    check_fails(braid_exec_launch(frame.exec, capture.stream), BRAID_UNSUPPORTED,
+                "its stream is being captured");
+    assert_int_not_equal(cuStreamEndCapture(capture.handle, &capture.graph), 0);
+    begin_again(&capture);
+    end(&frame, &capture);
+}
+
 static braid_status launch_inner(braid_device *device, braid_stream *stream, void *user)
 {
     (void)device;
@@ -118,6 +176,9 @@ int main(void)
         standin_test(a_queue_call_of_an_exec_on_streams),
         standin_test(the_null_stream_beside_a_blocking_stream),
         standin_test(many_frames),
+        standin_test(a_driver_without_the_calls),
+        standin_test(a_stream_behind_an_early_start),
+        standin_test(a_capture_that_is_spoilt),
         standin_test(an_exec_launched_by_a_queue_call_runs_on_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
