@@ -75,6 +75,9 @@ static void test_operations_run_beside_a_capture(void **state)
         (braid_communication){ .from = a.device, .to = b.device, .count = COUNT }, own, sum);
     add_return(job, b, COUNT, sum);
     create(job);
+    void *graph;
+    check_fails(braid_exec_make_cuda_graph(job->exec, &graph), BRAID_UNSUPPORTED,
+                strcmp(backend, "hip") == 0 ? "has no graphs" : "is an operation between ranks");
     find_driver(strcmp(backend, "hip") == 0);
     assert_int_equal(driver.make_current(), 0);
     assert_int_equal(driver.stream_create(&capture.stream, NON_BLOCKING), 0);
