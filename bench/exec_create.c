@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What it takes to make an exec, in processor time: of loops with a buffer each, and of random
-// graphs of fills in each mode. The best of several. bench_exec_create [BACKEND]
+// graphs of fills in each mode; and how much of it a saved plan spares. The best of several.
+// bench_exec_create [BACKEND]
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <braid/braid.h>
 
@@ -43,6 +45,12 @@ static void add_fill(braid_graph *graph, uint32_t i, const braid_node_options *o
     CHECK(braid_graph_add_fill(graph, &fill, &nodes[i]));
 }
 
+static double least(double best, double begin)
+{
+    double ms = now_ms() - begin;
+    return ms < best ? ms : best;
+}
+
 static void measure(braid_device *device, braid_graph *graph, braid_exec_mode mode,
                     const char *what, uint32_t num)
 {
@@ -51,8 +59,7 @@ static void measure(braid_device *device, braid_graph *graph, braid_exec_mode mo
         braid_exec *exec;
         double begin = now_ms();
         CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec));
-        double ms = now_ms() - begin;
-        best = ms < best ? ms : best;
+        best = least(best, begin);
         braid_exec_destroy(exec);
     }
     printf("| %s | %u | %.2f |\n", what, num, best);
@@ -74,8 +81,8 @@ static braid_graph *new_loops(uint32_t num)
     return graph;
 }
 
-// Each node is after two of the last so many, and takes 2 to 10 us.
-static braid_graph *new_nodes(uint32_t num)
+// Each node is after two of the last so many, and takes 2 to 10 us, or nobody knows.
+static braid_graph *new_nodes(uint32_t num, bool has_costs)
 {
     braid_graph *graph;
     CHECK(braid_graph_create(&graph));
@@ -86,9 +93,61 @@ static braid_graph *new_nodes(uint32_t num)
             after[k] = nodes[i - 1 - draw(back)];
         add_fill(graph, i,
                  &(braid_node_options){
-                     .cost_ns = 2000 + draw(8000), .after = after, .num_after = i ? 2 : 0 });
+
+                     .cost_ns = has_costs ? 2000 + draw(8000) : 0,
+                     .after = after,
+                     .num_after = i ? 2 : 0 });
     }
     return graph;
+}
+
+// A plan made and an exec of it; then the same plan loaded, and an exec of it.
+static void measure_saved(braid_device *device, braid_graph *graph, braid_exec_mode mode,
+                          const char *what, uint32_t num)
+{
+    char path[] = "/tmp/braid-bench-XXXXXX";
+    double planning = 1e9, saving = 1e9, loading = 1e9, making = 1e9;
+    close(mkstemp(path));
+    for (int i = 0; i < NUM_TURNS; i++) {
+        braid_exec *exec;
+        braid_schedule *schedule;
+        double begin = now_ms();
+        CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec));
+        planning = least(planning, begin);
+        begin = now_ms();
+        CHECK(braid_schedule_save(braid_exec_get_schedule(exec), graph, path));
+        saving = least(saving, begin);
+        braid_exec_destroy(exec);
+        begin = now_ms();
+        CHECK(braid_schedule_load(graph, path, &schedule));
+        loading = least(loading, begin);
+        begin = now_ms();
+        CHECK(braid_exec_create(
+            device, graph, &(braid_exec_options){ .mode = mode, .schedule = schedule }, &exec));
+        making = least(making, begin);
+        braid_schedule_destroy(schedule);
+        braid_exec_destroy(exec);
+    }
+    unlink(path);
+    printf("| %s | %u | %.2f | %.2f | %.2f | %.2f |\n", what, num, planning, loading, making,
+           saving);
+    braid_graph_destroy(graph);
+}
+
+static void measure_all(braid_device *device, bool has_loops)
+{
+    puts("| exec | nodes | ms |\n|---|---:|---:|");
+    for (uint32_t num = 1000; num <= 4000 && has_loops; num *= 4)
+        measure(device, new_loops(num), BRAID_MODE_GRAPH, "loops, graph", num);
+    for (uint32_t num = 100; num <= 10000; num *= 10)
+        measure(device, new_nodes(num, true), BRAID_MODE_GRAPH, "graph", num);
+    measure(device, new_nodes(MOST, true), BRAID_MODE_STREAMS, "streams", MOST);
+    measure(device, new_nodes(MOST, false), BRAID_MODE_STREAMS, "streams, costs unknown", MOST);
+    puts("\n| exec | nodes | planned, ms | loading, ms | an exec of it, ms | saving, ms |");
+    puts("|---|---:|---:|---:|---:|---:|");
+    for (uint32_t num = 100; num <= 1000; num *= 10)
+        measure_saved(device, new_nodes(num, true), BRAID_MODE_GRAPH, "graph", num);
+    measure_saved(device, new_nodes(MOST, true), BRAID_MODE_STREAMS, "streams", MOST);
 }
 
 int main(int argc, char **argv)
@@ -100,12 +159,7 @@ int main(int argc, char **argv)
                             &device));
     CHECK(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, MOST * sizeof(*memory), &allocated));
     memory = allocated;
-    puts("| exec | nodes | ms |\n|---|---:|---:|");
-    for (uint32_t num = 1000; num <= 4000 && strcmp(backend, "cpu") == 0; num *= 4)
-        measure(device, new_loops(num), BRAID_MODE_GRAPH, "loops, graph", num);
-    for (uint32_t num = 100; num <= 10000; num *= 10)
-        measure(device, new_nodes(num), BRAID_MODE_GRAPH, "graph", num);
-    measure(device, new_nodes(MOST), BRAID_MODE_STREAMS, "streams", MOST);
+    measure_all(device, strcmp(backend, "cpu") == 0);
     braid_memory_free(device, allocated);
     braid_device_close(device);
     return 0;

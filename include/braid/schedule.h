@@ -233,6 +233,22 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_sched
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_verify(const braid_schedule *schedule,
                                                               const braid_graph *graph);
 
+// Writes a schedule to a file (docs/book/tuning.md), with the options and the costs that it
+// was planned for. The graph is the one that it was planned for; only its costs may have changed.
+// Errors: BRAID_INVALID_ARGUMENT (another graph, or it changed), BRAID_UNSUPPORTED (a schedule for
+// several places), BRAID_IO_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_save(const braid_schedule *schedule,
+                                                            const braid_graph *graph,
+                                                            const char *path);
+
+// Makes a schedule of such a file without planning, and verifies it. The graph equals the one that
+// was saved, with its costs; addresses and arguments may differ.
+// Errors: BRAID_INVALID_ARGUMENT (a damaged file, or none of a plan; another graph, of which the
+// message tells a difference), BRAID_IO_ERROR, those of braid_schedule_create.
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_load(const braid_graph *graph,
+                                                            const char *path,
+                                                            braid_schedule **out_schedule);
+
 // With sizes: docs/stability.md.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create_sized(
     const braid_graph *graph, const braid_schedule_options *options, braid_schedule **out_schedule,

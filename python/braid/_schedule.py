@@ -6,6 +6,7 @@ import collections
 import contextlib
 import dataclasses
 import json
+import os
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from braid._binding import ffi, lib
@@ -149,6 +150,24 @@ class Schedule(Owned):
         schedule._exec = exec_
         schedule._owner = Owner("schedule", ffi.NULL, lambda pointer: None)
         return schedule
+
+    @classmethod
+    def load(cls, graph: Graph, path: Union[str, os.PathLike[str]]) -> Schedule:
+        """The plan that save wrote, for an equal graph of this or another process. Nothing is planned. Refused where the
+        graph differs in anything that planning reads, its costs included."""
+        run_deferred()
+        schedule = cls.__new__(cls)
+        schedule._set_up(graph)
+        out = ffi.new("braid_schedule **")
+        with graph._owner as pointer:
+            check(lib.braid_schedule_load(pointer, os.fsencode(path), out))
+        schedule._owner = Owner("schedule", out[0], lib.braid_schedule_destroy)
+        return schedule
+
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes the plan to a file, for load."""
+        with self.graph._owner as graph:
+            check(self._call(lambda pointer: lib.braid_schedule_save(pointer, graph, os.fsencode(path))))
 
     def _call(self, function: Callable[[Any], Any]) -> Any:
         if self._exec is not None:

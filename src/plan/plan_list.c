@@ -266,18 +266,13 @@ static bool allocate_sites(struct lister *lister, size_t num_lanes)
 // frees it. False: no memory, or clocks that take too much (plan_waits.h).
 static bool plan_lister_allocate(struct lister *lister)
 {
-    size_t num = lister->plan->num_nodes;
     size_t num_lanes = (size_t)lister->max_lanes * lister->plan->num_places;
     struct plan_placement *out = lister->out;
-    out->lane_of = plan_allocate(num, sizeof(*out->lane_of));
-    out->start_ns = plan_allocate(num, sizeof(*out->start_ns));
-    out->issued = plan_allocate(num, sizeof(*out->issued));
-    out->wait_first = plan_allocate(num, sizeof(*out->wait_first));
     lister->inputs = plan_allocate(lister->plan->num_units, sizeof(*lister->inputs));
     lister->lanes = braid_allocate_zeroed(num_lanes, sizeof(*lister->lanes));
     lister->batch = braid_allocate(lister->max_lanes * sizeof(*lister->batch));
-    return allocate_sites(lister, num_lanes) && out->lane_of && out->start_ns && out->issued &&
-           out->wait_first && lister->inputs && lister->lanes && lister->batch &&
+    return braid_plan_placement_init(lister->plan, out) && allocate_sites(lister, num_lanes) &&
+           lister->inputs && lister->lanes && lister->batch &&
            braid_plan_waits_init(&lister->waits, lister->plan, (uint32_t)num_lanes, out->issued);
 }
 

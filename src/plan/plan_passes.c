@@ -281,15 +281,10 @@ struct search {
 #define MOST_GRAPHS 8
 #define MOST_EDGES_ALWAYS 4000000
 
-static uint32_t reason_of(const struct plan_graph *plan, uint32_t edge)
-{
-    return plan->pred_reasons[edge];
-}
-
 // Whether an edge is one that the program wants: its own, or data flowing.
 static bool is_flow(const struct plan_graph *plan, uint32_t edge)
 {
-    uint32_t reason = reason_of(plan, edge);
+    uint32_t reason = plan->pred_reasons[edge];
     return reason == PLAN_BY_EDGE ||
            (reason != PLAN_BY_HINT && plan->links[reason].hazard == GRAPH_READ_AFTER_WRITE);
 }
@@ -379,7 +374,7 @@ static bool check_node(struct search *search, uint32_t node)
         if (is_flow(plan, e) || search->seen_by[pred] == node + 1)
             continue;
         search->seen_by[pred] = node + 1;
-        if (!add_edge(search, pred, node, reason_of(plan, e)))
+        if (!add_edge(search, pred, node, plan->pred_reasons[e]))
             return false;
     }
     return true;
@@ -454,16 +449,9 @@ static braid_status plan_serialisations(struct braid_schedule *schedule,
 
 // The results that the passes hand on; the schedule takes the arrays that it keeps.
 struct passes {
-    const struct plan_graph *plan;
     struct plan_costs costs;
     struct plan_placement placement;
 };
-
-static void finish_passes(struct passes *passes)
-{
-    braid_plan_costs_finish(&passes->costs);
-    braid_plan_placement_finish(&passes->placement);
-}
 
 static uint64_t divide_up(uint64_t value, uint64_t by)
 {
@@ -504,12 +492,13 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
 {
     const struct plan_graph *plan = schedule->graph;
     const struct plan_options *options = &schedule->options;
-    passes->plan = plan;
     braid_status status = braid_plan_costs_create(plan, graph, options, inside, &passes->costs);
     if (!status)
         status = braid_plan_critical_path(plan, &passes->costs, &schedule->critical,
                                           &schedule->num_critical);
-    if (!status)
+    if (!status && options->known)
+        status = options->known->place(options->known, plan, &passes->costs, &passes->placement);
+    else if (!status)
         status = braid_plan_best(plan, &passes->costs, options, &passes->placement);
     if (!status)
         fill_info(schedule, &passes->costs);
@@ -532,6 +521,7 @@ braid_status braid_plan_passes(struct braid_schedule *schedule, const braid_grap
 {
     struct passes passes = { 0 };
     braid_status status = run_passes(schedule, graph, inside, &passes);
-    finish_passes(&passes);
+    braid_plan_costs_finish(&passes.costs);
+    braid_plan_placement_finish(&passes.placement);
     return status;
 }

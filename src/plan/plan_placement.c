@@ -2,8 +2,18 @@
 // Keeping and freeing placements.
 #include "plan/plan_placement.h"
 
+#include "base/big_memory.h"
 #include "base/error.h"
 #include "base/host_memory.h"
+
+bool braid_plan_placement_init(const struct plan_graph *plan, struct plan_placement *placement)
+{
+    placement->lane_of = plan_allocate(plan->num_nodes, sizeof(*placement->lane_of));
+    placement->start_ns = plan_allocate(plan->num_nodes, sizeof(*placement->start_ns));
+    placement->issued = plan_allocate(plan->num_nodes, sizeof(*placement->issued));
+    placement->wait_first = plan_allocate(plan->num_nodes, sizeof(*placement->wait_first));
+    return placement->lane_of && placement->start_ns && placement->issued && placement->wait_first;
+}
 
 void braid_plan_placement_finish(struct plan_placement *placement)
 {

@@ -31,6 +31,9 @@ struct plan_placement {
     uint32_t num_placed;
 };
 
+// Makes room for all nodes, which finish frees also on failure. False: no memory.
+bool braid_plan_placement_init(const struct plan_graph *plan, struct plan_placement *placement);
+
 // Keeps the better of two placements in the place of the first and finishes the other. The better
 // has the shorter makespan, then fewer waits, then is the first. One given up is never better.
 void braid_plan_placement_keep(struct plan_placement *best, struct plan_placement *other);

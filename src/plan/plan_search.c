@@ -15,15 +15,6 @@
 
 // Issues units one after another, finds the waits that each node needs, and finds the times.
 
-static bool allocate_placement(const struct plan_graph *plan, struct plan_placement *out)
-{
-    out->lane_of = plan_allocate(plan->num_nodes, sizeof(*out->lane_of));
-    out->start_ns = plan_allocate(plan->num_nodes, sizeof(*out->start_ns));
-    out->issued = plan_allocate(plan->num_nodes, sizeof(*out->issued));
-    out->wait_first = plan_allocate(plan->num_nodes, sizeof(*out->wait_first));
-    return out->lane_of && out->start_ns && out->issued && out->wait_first;
-}
-
 static bool issue_unit(const struct plan_pass *pass, uint32_t unit, struct plan_waits *waits,
                        struct plan_placement *out)
 {
@@ -136,7 +127,7 @@ static braid_status plan_issue(struct plan_pass *pass, struct plan_placement *ou
     braid_status status = BRAID_OK;
     issue_by_start(pass);
     count_lanes(pass, &out);
-    if (!allocate_placement(pass->plan, &out) || !issue_all(pass, &out))
+    if (!braid_plan_placement_init(pass->plan, &out) || !issue_all(pass, &out))
         status = braid_error_no_memory("the placement of a plan");
     if (!status)
         status = braid_plan_start_bundles(pass->plan, pass->costs, &out);

@@ -84,6 +84,42 @@ static void every_plan_gives_the_same_results(void **state)
     }
 }
 
+static bool steps_are_equal(const braid_schedule *a, const braid_schedule *b)
+{
+    braid_schedule_info of_a, of_b;
+    braid_schedule_get_info(a, &of_a);
+    braid_schedule_get_info(b, &of_b);
+    const braid_step *steps_a = of_a.steps, *steps_b = of_b.steps;
+    size_t num_a = of_a.num_steps, num_b = of_b.num_steps;
+    return num_a == num_b && memcmp(steps_a, steps_b, num_a * sizeof(*steps_a)) == 0;
+}
+
+static void a_saved_plan_gives_the_same_results(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *data = contract_numbers(contract, 2 * width);
+    uint32_t expected[width] = { 1, 2, 3, 4, 5 }, seen[width];
+    contract_write(contract, data + width, expected, sizeof(expected));
+    braid_graph *graph = mesh(contract, data), *equal = mesh(contract, data + width);
+    braid_schedule *schedule, *loaded;
+    const braid_schedule_options plan = wide_plan();
+    check_ok(braid_schedule_create(graph, &plan, &schedule));
+    braid_status status = contract_load_saved(schedule, graph, equal, &loaded);
+    bool is_equal = !status && steps_are_equal(schedule, loaded);
+    braid_schedule_destroy(schedule);
+    check_ok(status);
+    assert_true(is_equal);
+    braid_exec *exec = exec_of(contract, equal, loaded);
+    braid_schedule_destroy(loaded);
+    for (int frame = 0; frame < 3; frame++) {
+        check_ok(braid_exec_launch(exec, NULL));
+        expect_mesh(expected);
+    }
+    check_ok(braid_exec_wait(exec));
+    contract_read(contract, seen, data + width, sizeof(seen));
+    assert_memory_equal(seen, expected, sizeof(seen));
+}
+
 static void two_execs_can_share_one_schedule(void **state)
 {
     struct contract *contract = *state;
@@ -143,16 +179,6 @@ static void a_schedule_from_before_the_graph_changed_is_refused(void **state)
     check_fails(braid_exec_create(contract->device, graph, &options, &exec), BRAID_INVALID_ARGUMENT,
                 "graph");
     braid_schedule_destroy(schedule);
-}
-
-static bool steps_are_equal(const braid_schedule *a, const braid_schedule *b)
-{
-    braid_schedule_info of_a, of_b;
-    braid_schedule_get_info(a, &of_a);
-    braid_schedule_get_info(b, &of_b);
-    const braid_step *steps_a = of_a.steps, *steps_b = of_b.steps;
-    size_t num_a = of_a.num_steps, num_b = of_b.num_steps;
-    return num_a == num_b && memcmp(steps_a, steps_b, num_a * sizeof(*steps_a)) == 0;
 }
 
 static braid_schedule *plan_free_nodes(struct contract *contract, uint32_t hint, uint32_t max_lanes)
@@ -324,6 +350,7 @@ int run_schedules(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(every_plan_gives_the_same_results),
+        contract_test(a_saved_plan_gives_the_same_results),
         contract_test(two_execs_can_share_one_schedule),
         contract_test(a_schedule_of_another_graph_is_refused),
         contract_test(a_schedule_from_before_the_graph_changed_is_refused),

@@ -65,6 +65,10 @@ int contract_tear_down(void **state);
 #define contract_run(name, tests)                                                                  \
     cmocka_run_group_tests_name(name, tests, contract_set_up_group, contract_tear_down_group)
 
+// Saves a schedule of the graph, and loads it for an equal one.
+braid_status contract_load_saved(const braid_schedule *schedule, const braid_graph *graph,
+                                 const braid_graph *equal, braid_schedule **out_loaded);
+
 // The backend and mode under test.
 braid_status contract_open_device(braid_device **out_device);
 const char *contract_backend(void);

@@ -134,6 +134,28 @@ static void run_with_times(struct contract *contract, uint64_t seed, const struc
     contract_destroy_exec(contract, exec);
 }
 
+// The plan of an exec, loaded from a file.
+static void run_saved(struct contract *contract, uint64_t seed, const struct built *built,
+                      const struct memory *expected, const braid_exec *from)
+{
+    braid_schedule *loaded;
+    braid_status status =
+        contract_load_saved(braid_exec_get_schedule(from), built->graph, built->graph, &loaded);
+    if (status == BRAID_UNSUPPORTED) // that is left out
+        return;
+    check_ok(status);
+    const braid_exec_options options = { .mode = contract->mode,
+                                         .schedule = loaded,
+                                         .frames_in_flight = contract_frames() };
+    braid_exec *exec;
+    check_ok(braid_exec_create(contract->device, built->graph, &options, &exec));
+    braid_schedule_destroy(loaded);
+    contract_own_exec(contract, exec);
+    run_frames_of(exec, seed);
+    check_words(contract, seed, built, expected);
+    contract_destroy_exec(contract, exec);
+}
+
 // Returns how many scopes are in the islands of others.
 static uint32_t run_program(struct contract *contract, uint64_t seed)
 {
@@ -150,6 +172,8 @@ static uint32_t run_program(struct contract *contract, uint64_t seed)
         if (built.regions[i].graph)
             check_iterations(exec, built.regions[i], expected.iterations[i]);
     uint32_t num_nested = count_nested(exec, &built);
+    if (seed % 5 == 1 && !contract->group)
+        run_saved(contract, seed, &built, &expected, exec);
     contract_destroy_exec(contract, exec);
     if (seed % 5 == 0 && !contract->group)
         run_with_times(contract, seed, &built, &expected);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports in C++: the nodes that run, and traps.
+// Reports in C++: the nodes that run, and traps; and plans in files.
 #include <braid/braid.hpp>
 
 #include <atomic>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <unistd.h>
 
 // Macro for the line and the text.
 #define expect(fact)                                                                               \
@@ -171,6 +172,22 @@ static void a_device_without_captures_is_refused(braid::device &device)
     }
 }
 
+static void a_plan_is_saved()
+{
+    const braid_cost_model costs = {};
+    braid_schedule_options options = {};
+    options.costs = &costs;
+    char path[] = "/tmp/braid-plan-XXXXXX";
+    close(mkstemp(path));
+    auto graph = braid::graph::create(), equal = braid::graph::create();
+    graph.empty(braid::task("a").cost(1000));
+    equal.empty(braid::task("a").cost(1000));
+    auto schedule = braid::schedule::plan(graph, options);
+    schedule.save(graph, path);
+    expect(braid::schedule::load(equal, path).info().num_steps == schedule.info().num_steps);
+    unlink(path);
+}
+
 int main()
 {
     auto device = braid::device::open("cpu", 2);
@@ -181,5 +198,6 @@ int main()
     an_access_without_a_declaration_is_found(device);
     nodes_without_an_order_are_found(device);
     a_device_without_captures_is_refused(device);
+    a_plan_is_saved();
     return 0;
 }

@@ -380,6 +380,13 @@ static void schedules_refuse_null(void **state)
     refuses(braid_schedule_explain(NULL, NULL, 0, text, sizeof(text)), "schedule");
     refuses(braid_schedule_explain(all->schedule, NULL, 0, NULL, 1), "out_text");
     refuses(braid_schedule_explain(all->schedule, NULL, 1, text, sizeof(text)), "nodes");
+    refuses(braid_schedule_save(NULL, all->graph, "plan"), "schedule");
+    refuses(braid_schedule_save(all->schedule, NULL, "plan"), "graph");
+    refuses(braid_schedule_save(all->schedule, all->graph, NULL), "path");
+    braid_schedule *loaded;
+    refuses(braid_schedule_load(NULL, "plan", &loaded), "graph");
+    refuses(braid_schedule_load(all->graph, NULL, &loaded), "path");
+    refuses(braid_schedule_load(all->graph, "plan", NULL), "out_schedule");
     refuses(braid_schedule_verify(NULL, all->graph), "schedule");
     refuses(braid_schedule_verify(all->schedule, NULL), "graph");
     braid_schedule_destroy(NULL);

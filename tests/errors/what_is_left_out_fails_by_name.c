@@ -25,6 +25,7 @@ static void a_function_tells_its_name(void **state)
 {
     (void)state;
     braid_graph *graph = own_graph();
+    braid_schedule *schedule;
     size_t num;
     uint64_t bytes;
     braid_timings timings;
@@ -43,6 +44,8 @@ static void a_function_tells_its_name(void **state)
     CHECK_LEFT_OUT(braid_graph_write_dot(graph, stdout), "report");
     CHECK_LEFT_OUT(braid_schedule_explain(NULL, NULL, 0, NULL, 0), "report");
     CHECK_LEFT_OUT(braid_schedule_write(NULL, BRAID_DRAWING_SVG, NULL, stdout), "report");
+    CHECK_LEFT_OUT(braid_schedule_save(NULL, graph, ""), "saved");
+    CHECK_LEFT_OUT(braid_schedule_load(graph, "", &schedule), "saved");
     CHECK_LEFT_OUT(braid_exec_get_timings(NULL, &timings), "tune");
     CHECK_LEFT_OUT(braid_exec_measure(NULL, graph, 1), "tune");
     CHECK_LEFT_OUT(braid_graph_tune(graph, NULL, NULL, &way), "tune");

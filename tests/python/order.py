@@ -55,6 +55,30 @@ def test_nodes_that_no_output_needs_are_left_out(device):
         graph.output(graph.transient("t", 8))
 
 
+def test_a_saved_plan_serves_an_equal_graph(device, tmp_path):
+    ran = []
+
+    def build(num):
+        graph = braid.Graph()
+        for i in range(num):
+            graph.host(lambda i=i: ran.append(i), name=str(i), cost_ns=1000, writes=np.zeros(8))
+        return graph
+
+    path = tmp_path / "plan"
+    saved = build(3).plan(costs=braid.CostModel(), max_lanes=2)
+    saved.save(path)
+    graph = build(3)
+    loaded = braid.Schedule.load(graph, path)
+    assert loaded.steps == saved.steps and loaded.info == saved.info
+    loaded.verify()
+    with braid.Exec(device, graph, loaded) as frame:
+        frame.schedule.save(str(path))
+        frame.run()
+    assert sorted(ran) == [0, 1, 2]
+    with pytest.raises(braid.InvalidArgumentError, match="of 3 nodes, and this has 4"):
+        braid.Schedule.load(build(4), path)
+
+
 def test_parts_of_an_array_run_at_once_and_the_whole_waits_for_both(device):
     whole = np.zeros(8)
     graph = braid.Graph()

@@ -40,6 +40,7 @@ ADDONS = {
     "import": {"base", "ptx", "graph", "device", "device/backend", "backends", "exec", "tasks"},
     "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},
     "report": {"base", "graph", "plan"},
+    "saved": {"base", "graph", "plan"},
     "tune": {"base", "graph", "plan", "device", "exec", "tasks"},
     "ranks": {"base", "graph", "plan", "exec"},  # a library of its own
     "left_out": {"base", "graph", "plan", "exec", "backends/driver_graph"},  # in place of any of them

@@ -32,6 +32,16 @@ template <class Errors> class basic_schedule
     {
         return basic_schedule({ schedule, [](const braid_schedule *) {} });
     }
+    static result<basic_schedule> load(const braid_graph *graph, const char *path)
+    {
+        braid_schedule *schedule = nullptr;
+        braid_status status = braid_schedule_load(graph, path, &schedule);
+        return Errors::template from<basic_schedule>(status, [&] { return own(schedule); });
+    }
+    result<void> save(const braid_graph *graph, const char *path) const
+    {
+        return Errors::template from<void>(braid_schedule_save(get(), graph, path), [] {});
+    }
     result<void> verify(const braid_graph *graph) const
     {
         return Errors::template from<void>(braid_schedule_verify(get(), graph), [] {});
