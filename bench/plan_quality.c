@@ -189,13 +189,12 @@ static void time_small_plans(void)
             time_plans(sizes[i], lanes[k]);
 }
 
-// In graphs with waits and without, on two lanes and on three; so many seconds each.
+// In graphs with waits and without, with a chain and without, on two lanes and on three; so many
+// seconds each.
 static void find_adversaries(double seconds, uint64_t seed)
 {
-    for (uint32_t lanes = 2; lanes <= 3; lanes++) {
-        find_adversary(lanes, false, seconds, seed);
-        find_adversary(lanes, true, seconds, seed);
-    }
+    for (uint32_t i = 0; i < 8; i++)
+        find_adversary(2 + i / 2 % 2, i % 2, i < 4, seconds, seed);
 }
 
 // plan_quality [optima | lists [MOST_NODES] | adversary [SECONDS [SEED]] | small]

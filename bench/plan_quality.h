@@ -28,7 +28,8 @@ uint64_t exact_length(const struct small_graph *graph, uint32_t num_lanes, uint6
                       uint64_t limit);
 
 // Looks for so many seconds for small graphs whose plan is long beside the optimum, and prints the
-// worst one.
-void find_adversary(uint32_t num_lanes, bool with_waits, double seconds, uint64_t seed);
+// worst one. With a chain they have 17 to 39 nodes.
+void find_adversary(uint32_t num_lanes, bool with_waits, bool with_chain, double seconds,
+                    uint64_t seed);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated annealing over small graphs, towards those that Braid plans worst.
+//
+// A graph may have a chain of nodes of 1 ns before or behind all others, so that it is too large
+// for a search of all plans. Nothing can run beside the chain. So the optimum is that of a graph
+// with one node in its place.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -79,21 +83,39 @@ static uint32_t below(uint32_t limit)
     return (uint32_t)((x ^ x >> 31) % limit);
 }
 
-static uint64_t planned_length(const struct small_graph *small, uint32_t num_lanes,
+// The node `chain` of the graph, if there is such a one, is a chain of as many nodes as it takes
+// ns.
+struct nodes {
+    braid_node first[MOST_EXACT_NODES], last[MOST_EXACT_NODES];
+};
+
+static void add_node(braid_graph *graph, const struct small_graph *small, uint32_t i,
+                     uint32_t chain, struct nodes *nodes)
+{
+    const uint64_t num = i == chain ? small->costs[i] : 1;
+    const braid_empty empty = { .node = { .cost_ns = i == chain ? 1 : small->costs[i] } };
+    plan_check(braid_graph_add_empty(graph, &empty, &nodes->first[i]));
+    nodes->last[i] = nodes->first[i];
+    for (uint64_t k = 1; k < num; k++) {
+        const braid_node before = nodes->last[i];
+        plan_check(braid_graph_add_empty(graph, &empty, &nodes->last[i]));
+        plan_check(braid_graph_add_edge(graph, before, nodes->last[i]));
+    }
+    for (uint32_t j = 0; j < i; j++)
+        if (small->preds[i] >> j & 1)
+            plan_check(braid_graph_add_edge(graph, nodes->last[j], nodes->first[i]));
+}
+
+static uint64_t planned_length(const struct small_graph *small, uint32_t chain, uint32_t num_lanes,
                                uint64_t wait_ns)
 {
     braid_graph *graph;
     braid_schedule *schedule;
     braid_schedule_info info;
-    braid_node nodes[MOST_EXACT_NODES];
+    struct nodes nodes;
     plan_check(braid_graph_create(&graph));
-    for (uint32_t i = 0; i < small->num_nodes; i++) {
-        braid_empty empty = { .node = { .cost_ns = small->costs[i] } };
-        plan_check(braid_graph_add_empty(graph, &empty, &nodes[i]));
-        for (uint32_t j = 0; j < i; j++)
-            if (small->preds[i] >> j & 1)
-                plan_check(braid_graph_add_edge(graph, nodes[j], nodes[i]));
-    }
+    for (uint32_t i = 0; i < small->num_nodes; i++)
+        add_node(graph, small, i, chain, &nodes);
     braid_cost_model costs = { 0 };
     braid_schedule_options options = { .costs = &costs,
                                        .max_lanes = num_lanes,
@@ -106,22 +128,63 @@ static uint64_t planned_length(const struct small_graph *small, uint32_t num_lan
     return info.makespan_ns;
 }
 
+enum chain { NO_CHAIN, CHAIN_BEFORE, CHAIN_BEHIND };
+enum { LEAST_CHAIN = 13, MOST_CHAIN = 29 };
+
 struct bad_case {
-    struct small_graph graph;
+    struct small_graph graph; // without the chain
+    enum chain chain;
+    uint64_t num_in_chain;
     uint64_t wait_ns, planned, exact;
     double ratio;
 };
 
+// All nodes that no other comes after.
+static uint32_t sinks_of(const struct small_graph *graph)
+{
+    uint32_t sinks = (1u << graph->num_nodes) - 1;
+    for (uint32_t i = 0; i < graph->num_nodes; i++)
+        sinks &= ~graph->preds[i];
+    return sinks;
+}
+
+// The graph with a node for the chain, whose index it returns.
+static uint32_t add_chain(const struct bad_case *bad, struct small_graph *out)
+{
+    *out = bad->graph;
+    if (bad->chain == NO_CHAIN)
+        return MOST_EXACT_NODES;
+    const uint32_t num = out->num_nodes++, chain = bad->chain == CHAIN_BEFORE ? 0 : num;
+    out->preds[num] = bad->chain == CHAIN_BEHIND ? sinks_of(&bad->graph) : 0;
+    for (uint32_t i = num; bad->chain == CHAIN_BEFORE && i > 0; i--) {
+        out->costs[i] = out->costs[i - 1];
+        out->preds[i] = bad->graph.preds[i - 1] ? bad->graph.preds[i - 1] << 1 : 1;
+    }
+    if (bad->chain == CHAIN_BEFORE)
+        out->preds[0] = 0;
+    out->costs[chain] = bad->num_in_chain;
+    return chain;
+}
+
 static void judge(struct bad_case *bad, uint32_t num_lanes)
 {
-    bad->planned = planned_length(&bad->graph, num_lanes, bad->wait_ns);
-    bad->exact = exact_length(&bad->graph, num_lanes, bad->wait_ns, bad->planned);
+    struct small_graph graph;
+    const uint32_t chain = add_chain(bad, &graph);
+    bad->planned = planned_length(&graph, chain, num_lanes, bad->wait_ns);
+    bad->exact = exact_length(&graph, num_lanes, bad->wait_ns, bad->planned);
     bad->ratio = (double)bad->planned / (double)bad->exact;
 }
 
-static void start_over(struct bad_case *bad, bool with_waits)
+static uint32_t most_nodes(const struct bad_case *bad)
 {
-    bad->graph.num_nodes = 4 + below(MOST_EXACT_NODES - 3);
+    return MOST_EXACT_NODES - (bad->chain != NO_CHAIN);
+}
+
+static void start_over(struct bad_case *bad, bool with_waits, bool with_chain)
+{
+    bad->chain = with_chain ? 1 + below(2) : NO_CHAIN;
+    bad->num_in_chain = LEAST_CHAIN + below(MOST_CHAIN - LEAST_CHAIN + 1);
+    bad->graph.num_nodes = 4 + below(most_nodes(bad) - 3);
     for (uint32_t i = 0; i < bad->graph.num_nodes; i++) {
         bad->graph.costs[i] = 1 + below(50);
         bad->graph.preds[i] = i ? (below(1u << i) & below(1u << i)) : 0;
@@ -137,7 +200,7 @@ static void change(struct bad_case *bad, bool with_waits)
         graph->costs[node] = 1 + below(50);
     } else if (kind < 5 && node) {
         graph->preds[node] ^= 1u << below(node);
-    } else if (kind == 5 && graph->num_nodes < MOST_EXACT_NODES) {
+    } else if (kind == 5 && graph->num_nodes < most_nodes(bad)) {
         node = graph->num_nodes++;
         graph->costs[node] = 1 + below(50);
         graph->preds[node] = below(1u << node) & below(1u << node);
@@ -159,10 +222,14 @@ static void print_case(const struct bad_case *bad)
         for (uint32_t j = 0; j < i; j++)
             if (bad->graph.preds[i] >> j & 1)
                 printf(" %u->%u", j, i);
+    if (bad->chain != NO_CHAIN)
+        printf("; a chain of %" PRIu64 " nodes %s", bad->num_in_chain,
+               bad->chain == CHAIN_BEFORE ? "before" : "behind");
     printf("\n");
 }
 
-void find_adversary(uint32_t num_lanes, bool with_waits, double seconds, uint64_t seed)
+void find_adversary(uint32_t num_lanes, bool with_waits, bool with_chain, double seconds,
+                    uint64_t seed)
 {
     enum { STEPS = 1500 };
     struct bad_case best = { .ratio = 0 };
@@ -171,7 +238,7 @@ void find_adversary(uint32_t num_lanes, bool with_waits, double seconds, uint64_
     random_state = seed;
     while (plan_cpu_seconds() - begin < seconds) {
         struct bad_case at, next;
-        start_over(&at, with_waits);
+        start_over(&at, with_waits, with_chain);
         judge(&at, num_lanes);
         for (uint32_t step = 0; step < STEPS && plan_cpu_seconds() - begin < seconds; step++) {
             double heat = 0.05 * (1 - (double)step / STEPS) + 0.0005;
@@ -186,8 +253,10 @@ void find_adversary(uint32_t num_lanes, bool with_waits, double seconds, uint64_
                 best = at;
         }
     }
-    printf("%u lanes, %s waits: at worst %.4f of the optimum, %" PRIu64 " graphs in %.0f s\n",
-           num_lanes, with_waits ? "with" : "without", best.ratio, num_tried, seconds);
+    printf("%u lanes, %s waits, %s chain: at worst %.4f of the optimum, %" PRIu64
+           " graphs in %.0f s\n",
+           num_lanes, with_waits ? "with" : "without", with_chain ? "with a" : "without a",
+           best.ratio, num_tried, seconds);
     print_case(&best);
     fflush(stdout);
 }

@@ -189,6 +189,20 @@ static void each_fault_has_its_message(void **state)
     }
 }
 
+// Each node stands before those that it comes after.
+static void edges_lead_forward(void **state)
+{
+    (void)state;
+    static struct bytes bytes, bad;
+    const braid_graph *graph = save_chains(&bytes);
+    bad = bytes;
+    for (size_t i = 0; i < 4; i++)
+        memcpy(&bad.of[NODES_AT + i * NODE_BYTES], &bytes.of[NODES_AT + (3 - i) * NODE_BYTES],
+               NODE_BYTES);
+    repair_check(&bad);
+    fails(&bad, graph, "node 0 of the order is wrong");
+}
+
 static void delays_name_nodes_and_causes(void **state)
 {
     (void)state;
@@ -230,7 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         owning_test(any_byte_and_any_length),    owning_test(hostile_files_give_no_wrong_order),
         owning_test(each_fault_has_its_message), owning_test(delays_name_nodes_and_causes),
-        owning_test(what_is_no_file_of_a_plan),
+        owning_test(edges_lead_forward),         owning_test(what_is_no_file_of_a_plan),
     };
     return cmocka_run_group_tests(tests, saved_begin, saved_end);
 }
