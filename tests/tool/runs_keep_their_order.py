@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 
 sys.dont_write_bytecode = True
@@ -22,6 +23,30 @@ def a_diamond_runs_in_each_mode():
         assert "5, the order of 4 edges kept in each" in result.out, result.out
         assert re.search(r"^makespan +planned [0-9.]+ us, measured [0-9.]+ us", result.out,
                          re.MULTILINE), result.out
+
+
+def a_saved_plan_is_run_without_planning():
+    text = "digraph { a [cost=1]; b [cost=200000]; c [cost=200000]; a -> b; a -> c; b -> d; c -> d }"
+    with tempfile.TemporaryDirectory() as folder:
+        path, on_cpu = os.path.join(folder, "plan"), ("--device", "cpu", "--frames", "2")
+        result = braid("run", "-", *on_cpu, "--lanes", "2", "--save-plan", path, text=text)
+        assert result.status == 0, result.err
+        for mode in ("streams", "graph"):
+            result = braid("run", "-", *on_cpu, "--mode", mode, "--plan", path, text=text)
+            assert result.status == 0, result.err
+            assert "plan       2 lanes" in result.out and "the order of 4 edges kept in each" in result.out, result.out
+        result = braid("run", "-", *on_cpu, "--plan", path, text=text.replace("a -> b;", ""))
+        assert result.status == 2 and "is of another graph: of digest" in result.err, result.err
+        result = braid("run", "-", *on_cpu, "--plan", path, text=text.replace("cost=200000", "cost=300000", 1))
+        assert "a cost or a number of threads in region 0 differs" in result.err, result.err
+        result = braid("run", "-", *on_cpu, "--save-plan", os.path.join(folder, "none", "plan"), text=text)
+        assert result.status and "cannot be written" in result.err, result.err
+        for option in (("--lanes", "2"), ("--tuned", path), ("--report", path + ".html")):
+            result = braid("run", "-", *on_cpu, "--plan", path, *option, text=text)
+            assert result.status == 2 and f"so {option[0]} does not go with it" in result.err, result.err
+        for option in ("--plan", "--save-plan"):
+            result = braid("run", "-", *on_cpu, "--places", "2", option, path, text=text)
+            assert result.status == 2 and "are of one device" in result.err, result.err
 
 
 def what_leads_to_a_later_frame_orders_nothing_of_one():
@@ -230,6 +255,7 @@ def help_and_version_are_there():
 if __name__ == "__main__":
     sys.exit(run([
         a_diamond_runs_in_each_mode,
+        a_saved_plan_is_run_without_planning,
         what_leads_to_a_later_frame_orders_nothing_of_one,
         one_of_a_thing_is_not_many,
         a_number_of_a_busy_node_is_no_address,

@@ -54,6 +54,30 @@ static enum exit_status run_frames(const struct run_arguments *arguments, struct
     return EXIT_DONE;
 }
 
+static braid_status create_exec(const struct run_arguments *arguments, struct run *run,
+                                braid_exec_options *options)
+{
+    braid_schedule *saved = NULL;
+    braid_device *device = run->group ? run->group : run->device;
+    braid_status status = BRAID_OK;
+    if (arguments->saved)
+        status = braid_schedule_load(run->graph, arguments->saved, &saved);
+    options->schedule = saved;
+    if (!status)
+        status = braid_exec_create(device, run->graph, options, &run->exec);
+    braid_schedule_destroy(saved); // the exec has its own
+    return status;
+}
+
+static enum exit_status save_plan(const struct run_arguments *arguments, const struct run *run)
+{
+    const braid_schedule *schedule = braid_exec_get_schedule(run->exec);
+    if (!arguments->saved_to ||
+        braid_schedule_save(schedule, run->graph, arguments->saved_to) == BRAID_OK)
+        return EXIT_DONE;
+    return fail_in_library();
+}
+
 static enum exit_status run_exec(const struct run_arguments *arguments, struct run *run)
 {
     enum exit_status status = task_graph_create_with(run->file, frame_add_node, &run->memory,
@@ -79,15 +103,15 @@ static enum exit_status run_exec(const struct run_arguments *arguments, struct r
                                           .fixed_lanes = options.fixed_lanes,
                                           .ignore_costs = options.ignore_costs };
     progress_show("planning", 0, 0);
-    braid_status created = run->group
-                               ? braid_exec_create(run->group, run->graph, &options, &run->exec)
-                               : braid_exec_create(run->device, run->graph, &options, &run->exec);
+    braid_status created = create_exec(arguments, run, &options);
     progress_clear();
     if (created != BRAID_OK) {
         status = task_graph_fail(run->file, created);
     } else {
         announce(arguments, run);
-        status = run_frames(arguments, run);
+        status = save_plan(arguments, run);
+        if (status == EXIT_DONE)
+            status = run_frames(arguments, run);
         if (status == EXIT_DONE && arguments->is_profiled && run->kept)
             status = run_profile_take_intervals(run, arguments->num_frames);
         if (status == EXIT_DONE)

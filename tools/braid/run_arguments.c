@@ -28,6 +28,10 @@ static const char help[] =
     "times)\n" DOT_LIMITS_HELP
     "  --tuned FILE      run it as 'braid tune --out FILE' found to be best; not with --lanes,\n"
     "                    --mode or others that say how\n"
+    "  --plan FILE       run it as planned in FILE, without planning; not with --lanes, --tuned "
+    "or\n"
+    "                    --report\n"
+    "  --save-plan OUT   write the plan, for 'braid run --plan' of an equal graph\n"
     "  --costs OUT       measure what each node costs and write that, for 'braid plan --costs', "
     "to\n"
     "                    a file that is not there yet\n"
@@ -87,6 +91,8 @@ static const struct argument known_options[] = {
     ARGUMENT_FACTOR("time-scale", struct run_arguments, time_scale),
     DOT_LIMITS_ARGUMENT(struct run_arguments, limits),
     ARGUMENT_TEXT("tuned", struct run_arguments, tuned),
+    ARGUMENT_TEXT("plan", struct run_arguments, saved),
+    ARGUMENT_TEXT("save-plan", struct run_arguments, saved_to),
     ARGUMENT_TEXT("costs", struct run_arguments, costs),
     ARGUMENT_FLAG("profile", struct run_arguments, is_profiled),
     ARGUMENT_TEXT("svg", struct run_arguments, timeline),
@@ -132,6 +138,21 @@ static enum exit_status check_tuned(const struct run_arguments *arguments)
     return EXIT_DONE;
 }
 
+// A saved plan is one device's, and a report plans anew.
+static enum exit_status check_saved(const struct run_arguments *arguments)
+{
+    if (arguments->saved && (arguments->plan.fixed_lanes || arguments->tuned || arguments->page))
+        return fail(EXIT_BAD_FILE,
+                    "--plan says how the graph is planned, and so %s does not go "
+                    "with it",
+                    arguments->tuned  ? "--tuned"
+                    : arguments->page ? "--report"
+                                      : "--lanes");
+    if ((arguments->saved || arguments->saved_to) && arguments->num_places > 1)
+        return fail(EXIT_BAD_FILE, "--plan and --save-plan are of one device, --places of several");
+    return EXIT_DONE;
+}
+
 enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments *arguments)
 {
     enum exit_status status =
@@ -147,6 +168,8 @@ enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments 
         return fail(EXIT_BAD_FILE, "a run with --places has no pictures: when copies ran is not "
                                    "known");
     status = check_tuned(arguments);
+    if (status == EXIT_DONE)
+        status = check_saved(arguments);
     if (status == EXIT_DONE)
         status = argument_read_file("run", argc, argv, optind, &arguments->path);
     return status == EXIT_DONE ? keep_old_costs(arguments) : status;

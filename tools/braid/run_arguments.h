@@ -12,7 +12,7 @@
 #include "message.h"
 
 struct run_arguments {
-    const char *costs, *path, *tuned, *json, *timeline, *trace, *page, *backend;
+    const char *costs, *path, *tuned, *saved, *saved_to, *json, *timeline, *trace, *page, *backend;
     uint64_t num_frames;
     double time_scale; // nanoseconds a unit of cost; 0: by the file's cost_unit
     uint32_t ordinal, num_workers;

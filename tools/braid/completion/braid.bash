@@ -14,11 +14,11 @@ _braid() {
     --type) mapfile -t COMPREPLY < <(compgen -W "float32 float64" -- "$word"); return ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams graph" -- "$word"); return ;;
     --lanes | --copy-cost | --copy-rate | --edge-cost | --start-cost | --call-cost | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget | --tolerance | --iterations) COMPREPLY=(); return ;;
-    --kernels | --tuned | --places | --costs | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+    --kernels | --tuned | --plan | --save-plan | --places | --costs | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
     plan) options="--lanes --sync-cost --start-cost --call-cost --costs --places --copy-cost --copy-rate --edge-cost --most --table --dot --svg --trace --json --verbose --help" ;;
-    run) options="--frames --lanes --device --places --workers --mode --time-scale --most --tuned --costs --profile --svg --trace --report --json --help" ;;
+    run) options="--frames --lanes --device --places --workers --mode --time-scale --most --tuned --plan --save-plan --costs --profile --svg --trace --report --json --help" ;;
     tune) options="--budget --lanes --device --workers --time-scale --most --out --help" ;;
     report) options="--out --lanes --sync-cost --most --help" ;;
     simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --most --ranks --pattern --network --workers --hosts --svg --json --help" ;;
