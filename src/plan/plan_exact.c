@@ -7,19 +7,21 @@
 // - Of units that differ in nothing the first goes first.
 // - If no unit on either of two lanes has a successor to come, the units to come can be exchanged.
 //   So of such lanes, where the unit starts as early, the one that is free later is taken.
+// - A unit before all others to come stays on the lane of its predecessor, if no other lane matters
+//   to these.
 // - If waits take no time, a unit that fits in front of another on its lane has its place there.
 #include <string.h>
 
 #include "plan/plan_passes.h"
 
-#define PLAN_MOST_EXACT_UNITS 24
+#define PLAN_MOST_EXACT_UNITS 40
 
 // Units with bounds of the times after them, by falling tails.
 struct plan_exact_units {
     uint32_t num;
     uint32_t unit_of[PLAN_MOST_EXACT_UNITS];
-    uint32_t preds[PLAN_MOST_EXACT_UNITS], succs[PLAN_MOST_EXACT_UNITS]; // sets, a bit a unit
-    uint32_t twins[PLAN_MOST_EXACT_UNITS]; // the set of those before it that differ in nothing
+    uint64_t preds[PLAN_MOST_EXACT_UNITS], succs[PLAN_MOST_EXACT_UNITS]; // sets, a bit a unit
+    uint64_t twins[PLAN_MOST_EXACT_UNITS]; // the set of those before it that differ in nothing
     uint64_t length_ns[PLAN_MOST_EXACT_UNITS];
     uint64_t tail_ns[PLAN_MOST_EXACT_UNITS]; // the least time from its start to the end of a plan
 };
@@ -50,7 +52,7 @@ struct tails {
     uint64_t wait_ns, node_ns;
     const uint64_t *length_ns;
     uint64_t tail_ns[PLAN_MOST_EXACT_UNITS];
-    uint32_t after[PLAN_MOST_EXACT_UNITS]; // all that come after a unit
+    uint64_t after[PLAN_MOST_EXACT_UNITS]; // all that come after a unit
 };
 
 // The rest of the tail of a unit, behind its end.
@@ -59,11 +61,11 @@ static uint64_t behind(const struct tails *tails, uint32_t unit)
     return tails->tail_ns[unit] - tails->length_ns[unit];
 }
 
-static uint32_t list_by_tail(const struct tails *tails, uint32_t set, uint32_t *list)
+static uint32_t list_by_tail(const struct tails *tails, uint64_t set, uint32_t *list)
 {
     uint32_t num = 0;
     for (; set; set &= set - 1) {
-        uint32_t unit = (uint32_t)__builtin_ctz(set), i = num++;
+        uint32_t unit = (uint32_t)__builtin_ctzll(set), i = num++;
         for (; i > 0 && tails->tail_ns[list[i - 1]] < tails->tail_ns[unit]; i--)
             list[i] = list[i - 1];
         list[i] = unit;
@@ -88,7 +90,7 @@ static uint64_t add_to_lane(const struct tails *tails, uint32_t unit, uint32_t n
 }
 
 // The least time from the end of a unit before `set` to the end of a plan.
-static uint64_t bound_behind(const struct tails *tails, uint32_t set)
+static uint64_t bound_behind(const struct tails *tails, uint64_t set)
 {
     uint32_t list[PLAN_MOST_EXACT_UNITS], lane[PLAN_MOST_EXACT_UNITS];
     uint32_t num = list_by_tail(tails, set, list);
@@ -112,7 +114,7 @@ static void find_tail(const struct plan_graph *plan, uint32_t unit, struct tails
         uint32_t succ = plan->succ_nodes[e];
         uint64_t ns = gap_ns + tails->tail_ns[succ];
         most_ns = ns > most_ns ? ns : most_ns;
-        tails->after[unit] |= tails->after[succ] | 1u << succ;
+        tails->after[unit] |= tails->after[succ] | UINT64_C(1) << succ;
     }
     if (tails->wait_ns && tails->after[unit]) {
         uint64_t ns = bound_behind(tails, tails->after[unit]);
@@ -121,22 +123,22 @@ static void find_tail(const struct plan_graph *plan, uint32_t unit, struct tails
     tails->tail_ns[unit] = most_ns + tails->length_ns[unit];
 }
 
-static uint32_t set_of(const uint32_t *first, const uint32_t *nodes, uint32_t unit,
+static uint64_t set_of(const uint32_t *first, const uint32_t *nodes, uint32_t unit,
                        const uint32_t *index_in)
 {
-    uint32_t set = 0;
+    uint64_t set = 0;
     for (uint32_t e = first[unit]; e < first[unit + 1]; e++)
-        set |= 1u << index_in[nodes[e]];
+        set |= UINT64_C(1) << index_in[nodes[e]];
     return set;
 }
 
-static uint32_t find_twins(const struct plan_exact_units *units, uint32_t i)
+static uint64_t find_twins(const struct plan_exact_units *units, uint32_t i)
 {
-    uint32_t twins = 0;
+    uint64_t twins = 0;
     for (uint32_t j = 0; j < i; j++) {
         if (units->length_ns[j] == units->length_ns[i] && units->preds[j] == units->preds[i] &&
             units->succs[j] == units->succs[i])
-            twins |= 1u << j;
+            twins |= UINT64_C(1) << j;
     }
     return twins;
 }
@@ -150,7 +152,7 @@ static void find_exact_units(const struct plan_graph *plan, const struct plan_co
                            .length_ns = costs->node_ns };
     for (uint32_t i = plan->num_units; i-- > 0;)
         find_tail(plan, plan_ordered_node(plan, i), &tails);
-    uint32_t all = (uint32_t)((UINT64_C(1) << plan->num_units) - 1);
+    uint64_t all = (UINT64_C(1) << plan->num_units) - 1;
     out_units->num = list_by_tail(&tails, all, out_units->unit_of);
     for (uint32_t i = 0; i < out_units->num; i++)
         index_in[out_units->unit_of[i]] = i;
@@ -182,7 +184,7 @@ struct exact {
     uint32_t lane_of[PLAN_MOST_EXACT_UNITS], sequence[PLAN_MOST_EXACT_UNITS];
     struct arrival arrivals[PLAN_MOST_EXACT_UNITS]; // for the units that are ready
     uint64_t free_ns[PLAN_MOST_EXACT_UNITS];        // per lane
-    uint32_t on_lane[PLAN_MOST_EXACT_UNITS];        // per lane the set of its units
+    uint64_t on_lane[PLAN_MOST_EXACT_UNITS];        // per lane the set of its units
 
     struct plan_pass *pass; // gets the shortest plan; or NULL
     uint64_t best_ns;       // only shorter plans are looked for
@@ -191,23 +193,23 @@ struct exact {
 
 // Where a visit is. Sets have a bit for each unit.
 struct visit {
-    uint32_t placed, ready;
-    uint32_t awaited; // placed units whose lane matters to one that is not
+    uint64_t placed, ready;
+    uint64_t awaited; // placed units whose lane matters to one that is not
     uint32_t num_placed, num_lanes;
     bool is_late;                          // it leads to no shorter plan
     uint64_t start_ns, length_ns, left_ns; // the last start, the last end, work to come
 };
 
-static uint32_t lowest(uint32_t set)
+static uint32_t lowest(uint64_t set)
 {
-    return (uint32_t)__builtin_ctz(set);
+    return (uint32_t)__builtin_ctzll(set);
 }
 
 // After those of its predecessors that are placed.
-static struct arrival find_arrival(const struct exact *exact, uint32_t unit, uint32_t placed)
+static struct arrival find_arrival(const struct exact *exact, uint32_t unit, uint64_t placed)
 {
     struct arrival arrival = { .lane = PLAN_NONE };
-    for (uint32_t set = exact->units.preds[unit] & placed; set; set &= set - 1) {
+    for (uint64_t set = exact->units.preds[unit] & placed; set; set &= set - 1) {
         uint32_t pred = lowest(set);
         uint64_t end_ns = exact->start_ns[pred] + exact->units.length_ns[pred];
         plan_arrive(&arrival, end_ns + exact->wait_ns, exact->lane_of[pred]);
@@ -248,7 +250,7 @@ static uint64_t bound_on(const struct exact *exact, const struct visit *visit, u
 static bool is_late(const struct exact *exact, const struct visit *visit)
 {
     uint32_t num = lanes_to_try(exact, visit);
-    for (uint32_t set = visit->ready; set; set &= set - 1) {
+    for (uint64_t set = visit->ready; set; set &= set - 1) {
         uint32_t unit = lowest(set), lane = 0;
         for (; lane < num; lane++) {
             uint64_t start_ns = start_on(exact, visit, unit, lane);
@@ -300,13 +302,25 @@ static bool has_better_lane(const struct exact *exact, const struct visit *visit
 static bool has_gap(const struct exact *exact, const struct visit *visit, uint32_t unit,
                     uint32_t lane, uint64_t start_ns)
 {
-    for (uint32_t set = visit->ready & ~(1u << unit); set && !exact->wait_ns; set &= set - 1) {
+    for (uint64_t set = visit->ready & ~(UINT64_C(1) << unit); set && !exact->wait_ns;
+         set &= set - 1) {
         uint32_t other = lowest(set);
         uint64_t end_ns = start_on(exact, visit, other, lane) + exact->units.length_ns[other];
         if (end_ns + exact->node_ns <= start_ns)
             return true;
     }
     return false;
+}
+
+// Whether all units to come are behind this one, and only the lane of its predecessor matters to
+// them. If it starts there as early, that lane is as good as any.
+static bool goes_home(const struct exact *exact, const struct visit *visit, uint32_t unit,
+                      uint32_t lane, uint64_t start_ns)
+{
+    uint32_t home = exact->arrivals[unit].lane;
+    return exact->units.preds[unit] && visit->ready == UINT64_C(1) << unit &&
+           visit->awaited == exact->units.preds[unit] && !(visit->awaited & (visit->awaited - 1)) &&
+           lane != home && start_on(exact, visit, unit, home) <= start_ns;
 }
 
 static bool is_of_use(const struct exact *exact, const struct visit *visit, uint32_t unit,
@@ -316,18 +330,19 @@ static bool is_of_use(const struct exact *exact, const struct visit *visit, uint
     if (start_ns < visit->start_ns || (start_ns == visit->start_ns && unit < last))
         return false;
     return bound_on(exact, visit, unit, lane, start_ns) < exact->best_ns &&
+           !goes_home(exact, visit, unit, lane, start_ns) &&
            !has_better_lane(exact, visit, unit, lane, start_ns) &&
            !has_gap(exact, visit, unit, lane, start_ns);
 }
 
 // The predecessors of a unit that was placed now of which no other successor is to come.
-static uint32_t find_settled(const struct exact *exact, uint32_t unit, uint32_t placed)
+static uint64_t find_settled(const struct exact *exact, uint32_t unit, uint64_t placed)
 {
-    uint32_t settled = 0;
-    for (uint32_t set = exact->units.preds[unit]; set; set &= set - 1) {
+    uint64_t settled = 0;
+    for (uint64_t set = exact->units.preds[unit]; set; set &= set - 1) {
         uint32_t pred = lowest(set);
         if (!(exact->units.succs[pred] & ~placed))
-            settled |= 1u << pred;
+            settled |= UINT64_C(1) << pred;
     }
     return settled;
 }
@@ -351,24 +366,24 @@ static struct visit put(struct exact *exact, const struct visit *visit, uint32_t
     exact->lane_of[unit] = lane;
     exact->sequence[next.num_placed++] = unit;
     exact->free_ns[lane] = end_ns;
-    exact->on_lane[lane] |= 1u << unit;
-    next.placed |= 1u << unit;
-    next.ready &= ~(1u << unit);
+    exact->on_lane[lane] |= UINT64_C(1) << unit;
+    next.placed |= UINT64_C(1) << unit;
+    next.ready &= ~(UINT64_C(1) << unit);
     next.num_lanes += lane == visit->num_lanes;
     next.start_ns = start_ns;
     next.length_ns = end_ns > next.length_ns ? end_ns : next.length_ns;
     next.left_ns -= exact->units.length_ns[unit];
-    for (uint32_t set = exact->units.succs[unit]; set; set &= set - 1) {
+    for (uint64_t set = exact->units.succs[unit]; set; set &= set - 1) {
         uint32_t succ = lowest(set);
         struct arrival arrival = find_arrival(exact, succ, next.placed);
         next.is_late |= is_late_after(exact, &next, succ, &arrival);
         if (exact->units.preds[succ] & ~next.placed)
             continue;
-        next.ready |= 1u << succ;
+        next.ready |= UINT64_C(1) << succ;
         exact->arrivals[succ] = arrival;
     }
     if (exact->wait_ns && exact->units.succs[unit])
-        next.awaited |= 1u << unit;
+        next.awaited |= UINT64_C(1) << unit;
     next.awaited &= ~find_settled(exact, unit, next.placed);
     return next;
 }
@@ -408,7 +423,7 @@ static void try_lanes(struct exact *exact, const struct visit *visit, uint32_t u
         struct visit next = put(exact, visit, unit, lane, start_ns);
         go_on(exact, &next);
         exact->free_ns[lane] = free_ns;
-        exact->on_lane[lane] &= ~(1u << unit);
+        exact->on_lane[lane] &= ~(UINT64_C(1) << unit);
     }
 }
 
@@ -422,16 +437,16 @@ static void go_on(struct exact *exact, const struct visit *visit)
     if (exact->num_visits++ >= exact->most_visits || visit->is_late || is_full(exact, visit) ||
         is_late(exact, visit))
         return;
-    for (uint32_t set = visit->ready; set; set &= set - 1) {
+    for (uint64_t set = visit->ready; set; set &= set - 1) {
         uint32_t unit = lowest(set);
         if (!(exact->units.twins[unit] & ~visit->placed))
             try_lanes(exact, visit, unit);
     }
 }
 
-uint32_t braid_plan_exact_visits(const struct plan_graph *plan, uint32_t num_lanes)
+uint32_t braid_plan_exact_visits(uint32_t num_free, uint32_t num_lanes)
 {
-    return (plan->num_units <= FEW_UNITS ? MOST_VISITS_OF_FEW : MOST_VISITS_OF_MORE) / num_lanes;
+    return (num_free <= FEW_UNITS ? MOST_VISITS_OF_FEW : MOST_VISITS_OF_MORE) / num_lanes;
 }
 
 enum plan_exact_result braid_plan_exact(const struct plan_exact_task *task, bool *out_found)
@@ -457,7 +472,7 @@ enum plan_exact_result braid_plan_exact(const struct plan_exact_task *task, bool
     for (uint32_t unit = 0; unit < exact.units.num; unit++) {
         exact.arrivals[unit] = (struct arrival){ .lane = PLAN_NONE };
         if (!exact.units.preds[unit])
-            visit.ready |= 1u << unit;
+            visit.ready |= UINT64_C(1) << unit;
     }
     go_on(&exact, &visit);
     *out_found = exact.found;

@@ -74,9 +74,9 @@ void braid_plan_keep_shorter(const struct plan_tries *tries, struct plan_placeme
 // Whether a graph is small, on one place, and has neither bundles nor hints, nor nodes of no time.
 bool braid_plan_is_exact(const struct plan_graph *plan, const struct plan_costs *costs);
 
-// So many visits look at all plans of nearly all graphs of up to 11 units. A larger graph gets a
-// sixth of them, and a visit takes longer the more lanes there are.
-uint32_t braid_plan_exact_visits(const struct plan_graph *plan, uint32_t num_lanes);
+// So many visits look at all plans of nearly all graphs of up to 11 units beside which others may
+// run. A larger graph gets a sixth of them, and a visit takes longer the more lanes there are.
+uint32_t braid_plan_exact_visits(uint32_t num_free, uint32_t num_lanes);
 
 // The task is to find the shortest plan of such a graph that takes less than limit_ns. At most so
 // many parts of plans are visited.

@@ -174,6 +174,8 @@ struct search {
     uint64_t *keys;    // when that plan's units start at the latest
     uint32_t *lane_of; // by unit, in that plan
     uint32_t *order;   // units as that plan has them, so that chance asks for no index
+    bool *is_free;     // by unit: others may run beside it
+    uint32_t num_free;
     uint32_t num_starts, num_ahead, num_steps;
     uint32_t patience; // steps in vain that end the search
     uint64_t random;
@@ -221,8 +223,9 @@ static bool allocate_search(struct search *search, uint32_t max_lanes)
     search->keys = plan_allocate(tries->plan->num_units, sizeof(*search->keys));
     search->lane_of = plan_allocate(tries->plan->num_units, sizeof(*search->lane_of));
     search->order = plan_allocate(tries->plan->num_units, sizeof(*search->order));
+    search->is_free = plan_allocate_zeroed(tries->plan->num_units, sizeof(*search->is_free));
     return braid_plan_pass_init(&search->pass, tries->plan, tries->costs, max_lanes) &&
-           search->keys && search->lane_of && search->order;
+           search->keys && search->lane_of && search->order && search->is_free;
 }
 
 static void finish(struct search *search)
@@ -231,6 +234,34 @@ static void finish(struct search *search)
     braid_free(search->keys);
     braid_free(search->lane_of);
     braid_free(search->order);
+    braid_free(search->is_free);
+}
+
+// Nothing runs beside a node if all before it have a successor up to it, and all behind it have a
+// predecessor from it on. Its key then changes nothing.
+static void find_free(struct search *search)
+{
+    const struct plan_graph *plan = search->pass.plan;
+    const uint32_t num = plan->num_nodes;
+    uint32_t *place = search->pass.left, latest = 0, earliest = num;
+    for (uint32_t i = 0; i < num && search->pass.is_plain; i++)
+        place[plan_ordered_node(plan, i)] = i + 1;
+    for (uint32_t i = 1; i <= num; i++) {
+        uint32_t node = plan_ordered_node(plan, i - 1), first = num + 1;
+        search->is_free[plan_unit_of(plan, node)] = !search->pass.is_plain || latest > i;
+        for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++)
+            first = least(place[plan->succ_nodes[e]], first);
+        latest = latest > first ? latest : first;
+    }
+    for (uint32_t i = num; i > 0; i--) {
+        uint32_t node = plan_ordered_node(plan, i - 1), last = 0;
+        search->is_free[plan_unit_of(plan, node)] |= earliest < i;
+        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++)
+            last = place[plan->pred_nodes[e]] > last ? place[plan->pred_nodes[e]] : last;
+        earliest = last < earliest ? last : earliest;
+    }
+    for (uint32_t unit = 0; unit < plan->num_units; unit++)
+        search->num_free += search->is_free[unit];
 }
 
 static void load(struct search *search, const struct plan_placement *placement)
@@ -314,9 +345,11 @@ static void disturb(struct search *search, uint32_t step)
     for (uint32_t i = 0; i < num; i++) {
         uint32_t unit = search->order[i];
         pass->keys[unit] = search->keys[unit];
+        if (!search->is_free[unit])
+            continue;
         if (step % 2)
             pass->keys[unit] += draw(search, range);
-        else if (draw(search, num) < 2)
+        else if (draw(search, search->num_free) < 2)
             pass->keys[unit] = draw(search, search->length_ns + 1);
     }
     memcpy(pass->lane_of, search->lane_of, num * sizeof(*pass->lane_of));
@@ -366,7 +399,7 @@ static braid_status try_exact(struct search *search)
         .plan = tries->plan,
         .costs = tries->costs,
         .max_lanes = search->pass.max_lanes,
-        .most_visits = braid_plan_exact_visits(tries->plan, search->pass.max_lanes) /
+        .most_visits = braid_plan_exact_visits(search->num_free, search->pass.max_lanes) /
                        (tries->by_makespan ? 1 : PART_OF_EXACT),
         .limit_ns = search->least_ns < best_ns ? search->least_ns : best_ns,
         .pass = &search->pass,
@@ -444,6 +477,7 @@ static braid_status look_ahead(struct search *search)
 
 static braid_status search_all(struct search *search)
 {
+    find_free(search);
     braid_status status = begin(search);
     if (!status)
         status = take_steps(search);
