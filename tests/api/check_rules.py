@@ -51,8 +51,8 @@ def check_function(result, name, parameters):
         yield f"{name} does not take an exec first"
     if "FILE *file" in parameters and "_write" not in name:
         yield f"{name} takes a FILE, and has no _write in its name"
-    if "const char *path" in parameters and not re.search("_(save|load)_", name):
-        yield f"{name} takes a path, and has neither _save_ nor _load_ in its name"
+    if "const char *path" in parameters and not re.search("_(save|load)(_|$)", name):
+        yield f"{name} takes a path, and has neither _save nor _load in its name"
 
 
 def check_callback(name, parameters):
