@@ -127,11 +127,44 @@ static void steps_alone_would_miss_it(void **state)
     assert_int_equal(planned_ns(&small, 3), 79);
 }
 
+// A graph with a chain behind it has more nodes, and no more plans.
+static uint64_t length_before_chain(const uint64_t *costs, uint32_t num, const uint8_t (*edges)[2],
+                                    uint32_t num_edges, uint32_t num_in_chain, uint64_t wait_ns)
+{
+    const braid_cost_model model = { .wait_ns = wait_ns };
+    braid_graph *graph = new_graph();
+    braid_node nodes[8], last = NO_NODE;
+    for (uint32_t i = 0; i < num; i++)
+        nodes[i] = new_node(graph, NULL, costs[i], NO_NODE, NO_NODE);
+    for (uint32_t e = 0; e < num_edges; e++)
+        new_edge(graph, nodes[edges[e][0]], nodes[edges[e][1]]);
+    for (uint32_t k = 0; k < num_in_chain; k++) {
+        last = new_node(graph, NULL, 1, last, NO_NODE);
+        for (uint32_t i = 0; i < num && k == 0; i++)
+            new_edge(graph, nodes[i], last);
+    }
+    return plan_info(
+               graph,
+               (braid_schedule_options){ .costs = &model, .max_lanes = 2, .fixed_lanes = true })
+        .makespan_ns;
+}
+
+static void a_chain_behind_hides_no_plan(void **state)
+{
+    (void)state;
+    const uint64_t free_waits[] = { 14, 44, 32, 1, 35, 30 }, dear_waits[] = { 35, 32, 23, 42, 3 };
+    const uint8_t few[][2] = { { 0, 1 }, { 0, 3 } };
+    const uint8_t more[][2] = { { 0, 1 }, { 0, 2 }, { 0, 4 }, { 3, 4 } };
+    assert_int_equal(length_before_chain(free_waits, 6, few, 2, 19, 0), 98);
+    assert_int_equal(length_before_chain(dear_waits, 5, more, 4, 22, 48), 115);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         owning_test(no_plan_is_shorter),
         owning_test(steps_alone_would_miss_it),
+        owning_test(a_chain_behind_hides_no_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
