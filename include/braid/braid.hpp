@@ -30,6 +30,7 @@ namespace braid
 using device = basic_device<throwing>;
 using stream = basic_stream<throwing>;
 using event = basic_event<throwing>;
+using memory_pool = basic_memory_pool<throwing>;
 using graph = basic_graph<throwing>;
 using schedule = basic_schedule<throwing>;
 using exec = basic_exec<throwing>;
@@ -43,6 +44,7 @@ namespace checked
 using device = basic_device<returning>;
 using stream = basic_stream<returning>;
 using event = basic_event<returning>;
+using memory_pool = basic_memory_pool<returning>;
 using graph = basic_graph<returning>;
 using schedule = basic_schedule<returning>;
 using exec = basic_exec<returning>;

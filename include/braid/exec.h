@@ -52,6 +52,10 @@ typedef enum braid_exec_when_full {
     BRAID_FULL_REFUSES = 2, // returns BRAID_BUSY, and queues nothing
 } braid_exec_when_full;
 
+// Memory that execs share (pool.h).
+// Thread-safety: any thread.
+typedef struct braid_memory_pool braid_memory_pool;
+
 // Receives the number of a frame that has ended. It keeps the rules for a host call
 // (braid_host_call).
 typedef void braid_frame_function(uint64_t frame, void *user);
@@ -107,6 +111,9 @@ typedef struct braid_exec_options {
     braid_deadline_function *on_deadline; // called once for each late frame; NULL: not called
     void *on_deadline_user;               // as on_frame_end_user
     int32_t priority;                     // streams and kernels have it (docs/book/concepts.md)
+    // Execs of one pool share transient memory and scratch. A frame of one starts when the frames
+    // of the exec launched before have ended (docs/book/buffers.md). NULL: no pool.
+    braid_memory_pool *pool;
 } braid_exec_options;
 
 // Makes an exec: plans the graph, proves the plan, loads kernels, and leases and allocates all that
@@ -249,7 +256,7 @@ typedef struct braid_exec_info {
     // Device memory in bytes. Each frame in flight has its own transient buffers.
     uint64_t transient_bytes;          // one frame's transient buffers
     uint64_t unshared_transient_bytes; // the same if no two shared memory
-    uint64_t memory_bytes;             // all that was allocated for the exec
+    uint64_t memory_bytes;             // all that was allocated for the exec, without a pool's
     uint32_t num_islands;              // kernels that are islands
     uint32_t frames_in_flight;         // that may be at once
     bool whole_frames;                 // a frame starts when the one before has ended

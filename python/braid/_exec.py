@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import dataclasses
 import math
@@ -25,6 +26,7 @@ from braid._graph import Graph
 from braid._handles import Kept, Node, Parameter, Resource
 from braid._interrupts import may_poll, poll, raise_interrupt
 from braid._lifetime import Hold, Owned, Owner, run_deferred
+from braid._memories import MemoryPool
 from braid._memory import check_same_elements, whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, grid_sizes, read_struct, spell_out
 from braid._schedule import Intervals, Schedule
@@ -132,7 +134,11 @@ class Exec(Owned):
         elif how.get("on_deadline") is not None:
             raise refuse("on_deadline is given, and deadline_ns is 0")
         out = ffi.new("braid_exec **")
-        with device._owner as on, graph._owner as of:
+        pool = how.get("pool")
+        if pool is not None and not isinstance(pool, MemoryPool):
+            raise refuse(f"the pool of an exec is {pool!r}, which is no MemoryPool")
+        with device._owner as on, graph._owner as of, contextlib.nullcontext(ffi.NULL) if pool is None else pool._owner as shared:
+            options.pool = shared
             if schedule is None:
                 status = lib.braid_exec_create(on, of, options, out)
             else:

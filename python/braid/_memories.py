@@ -2,17 +2,51 @@
 """Memory that Braid allocates: of a device, or of the host for a device."""
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, Dict
 
 from braid._binding import ffi, lib
 from braid._calls import Failures, queue_call
 from braid._device import Device, Stream, queue_copy, wait_for_stream
 from braid._errors import check, refuse
-from braid._lifetime import Owned, Owner
+from braid._lifetime import Owned, Owner, run_deferred
 from braid._memory import Span
+from braid._options import read_struct
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryPoolInfo:
+    """See braid_memory_pool_info."""
+
+    bytes: int
+    unshared_bytes: int
+    num_execs: int
+    num_blocks: int
+
+
+class MemoryPool(Owned):
+    """Transient memory that execs of a device or group share: Exec(device, graph, pool=pool). Frames of its execs never
+    run at once. It lives as long as its execs, also when it is closed. `nbytes` are allocated at once."""
+
+    def __init__(self, device: Device, nbytes: int = 0):
+        run_deferred()
+        if not isinstance(device, Device):
+            raise refuse(f"a pool is of a device: MemoryPool(device), and not MemoryPool({type(device).__name__})")
+        out = ffi.new("braid_memory_pool **")
+        with device._owner as pointer:
+            check(lib.braid_memory_pool_create(pointer, ffi.new("braid_memory_pool_options *", [nbytes]), out))
+        self._owner = Owner("memory pool", out[0], lib.braid_memory_pool_destroy, parent=device._owner)
+
+    @property
+    def info(self) -> MemoryPoolInfo:
+        """Its memory, and that which its execs would have without it."""
+        struct = ffi.new("braid_memory_pool_info *")
+        with self._owner as pointer:
+            lib.braid_memory_pool_get_info(pointer, struct)
+            return read_struct(MemoryPoolInfo, struct)
 
 
 class Memory(Owned):

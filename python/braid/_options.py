@@ -13,6 +13,7 @@ from braid._errors import refuse
 if TYPE_CHECKING:
     from braid._exec import RunningNode
     from braid._handles import Node
+    from braid._memories import MemoryPool
 
 Mode = Literal["auto", "streams", "graph"]
 Islands = Literal["auto", "never", "whole", "always"]
@@ -152,6 +153,7 @@ class ExecOptions(PlanOptions, total=False):
     deadline_ns: int
     on_deadline: Optional[Callable[[int, List[RunningNode]], Any]]
     priority: int
+    pool: Optional[MemoryPool]
 
 
 _Struct = TypeVar("_Struct")
@@ -220,7 +222,7 @@ def fill_plan(struct: Any, options: PlanOptions) -> Any:
 
 
 def fill_exec(struct: Any, options: ExecOptions) -> Any:
-    """Writes a braid_exec_options but for its schedule and its callbacks. See fill_plan."""
+    """Writes a braid_exec_options but for its schedule, its callbacks and its pool. See fill_plan."""
     unknown = set(options) - set(ExecOptions.__annotations__)
     if unknown:
         raise TypeError(f"'{sorted(unknown)[0]}' is no option of execs: there are "
@@ -231,7 +233,7 @@ def fill_exec(struct: Any, options: ExecOptions) -> Any:
     for name in ("no_rewriting", "no_early_start", "no_prefetch", "frames_kept", "frames_in_flight", "black_box", "capture",
                  "deadline_ns", "priority"):
         setattr(struct, name, plan.pop(name, 0))
-    for name in ("on_frame_end", "on_deadline"):
+    for name in ("on_frame_end", "on_deadline", "pool"):
         plan.pop(name, None)
     return fill_plan(struct, cast(PlanOptions, plan))
 

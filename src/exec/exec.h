@@ -56,13 +56,15 @@ struct exec_frames {
 struct exec_arena {
     void *memory; // on the device; NULL: there are none
     uint64_t bytes;
-    unsigned char *begin; // in it, aligned
+    unsigned char *begin;     // in it, aligned
+    struct pool_block *block; // the pool's, whose memory it is
 };
 
 // The turn's lock guards all of it.
 struct exec_memory {
     struct memory_plan plan;      // for a frame's arenas
     struct exec_arena *arenas;    // by slot, then by place
+    braid_memory_pool *pool;      // has the arenas; NULL: the exec has
     struct exec_arena versions;   // for versioned buffers without addresses
     struct exec_arena *box_words; // by place: whether the exec was cancelled; then, slot by slot
                                   // and by task, how many blocks have ended

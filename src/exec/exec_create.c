@@ -533,6 +533,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_add_ended(exec);
     if (!status)
         status = exec_add_probes(exec);
+    if (!status && options->pool)
+        status = options->pool->join(options->pool, exec);
     return status ? status : braid_exec_add_deadline(exec, options);
 }
 

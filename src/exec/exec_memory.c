@@ -7,11 +7,10 @@
 #include "base/host_memory.h"
 #include "base/inside.h"
 #include "graph/add.h"
+#include "plan/memory/lifetimes.h"
 #include "verify/verify_program.h"
 
 // ---- arenas ----
-
-enum { DEVICE_ALIGNMENT = 256 }; // every backend allocates with it
 
 static bool has_transients(const braid_graph *graph)
 {
@@ -51,22 +50,17 @@ static braid_status allocate_arena(const braid_device *device, const char *what,
     return BRAID_OK;
 }
 
-static braid_status zero(braid_device *device, const char *what, void *memory, uint64_t bytes)
-{
-    const struct backend_task fill = {
-        .kind = WORK_FILL,
-        .name = what,
-        .node = BACKEND_NO_NODE,
-        .fill = { .to = memory, .value_bytes = 1, .num_values = bytes },
-    };
-    return braid_device_run_now(device, &fill);
-}
-
 braid_status braid_exec_allocate_zeros(braid_device *device, const char *what, uint64_t bytes,
                                        uint64_t alignment, struct exec_arena *out_arena)
 {
     braid_status status = allocate_arena(device, what, bytes, alignment, out_arena);
-    return status || !bytes ? status : zero(device, what, out_arena->begin, bytes);
+    const struct backend_task fill = {
+        .kind = WORK_FILL,
+        .name = what,
+        .node = BACKEND_NO_NODE,
+        .fill = { .to = out_arena->begin, .value_bytes = 1, .num_values = bytes },
+    };
+    return status || !bytes ? status : braid_device_run_now(device, &fill);
 }
 
 void braid_exec_free_arena(const braid_device *device, struct exec_arena *arena)
@@ -80,12 +74,13 @@ static void free_arenas(const braid_exec *exec, struct exec_arena *arenas)
 {
     uint32_t num = exec_num_places(exec);
     for (uint32_t i = 0; arenas && i < exec->frames.num * num; i++)
-        braid_exec_free_arena(exec->places.devices[i % num], &arenas[i]);
+        arenas[i].block ? exec->memory.pool->give_back(&arenas[i])
+                        : braid_exec_free_arena(exec->places.devices[i % num], &arenas[i]);
     braid_free(arenas);
 }
 
 static braid_status make_arenas(const braid_exec *exec, const struct memory_plan *plan,
-                                struct exec_arena **out_arenas)
+                                braid_memory_pool *pool, struct exec_arena **out_arenas)
 {
     uint32_t num = exec_num_places(exec);
     struct exec_arena *arenas =
@@ -94,8 +89,9 @@ static braid_status make_arenas(const braid_exec *exec, const struct memory_plan
     for (uint32_t i = 0; i < exec->frames.num * num && !status; i++) {
         uint32_t place = i % num;
         uint64_t bytes = place_begin(plan, place + 1) - place_begin(plan, place);
-        status = allocate_arena(exec->places.devices[place], "transient buffers", bytes,
-                                plan->info.alignment, &arenas[i]);
+        status = pool ? pool->take(pool, exec, i, bytes, plan->info.alignment, arenas)
+                      : allocate_arena(exec->places.devices[place], "transient buffers", bytes,
+                                       plan->info.alignment, &arenas[i]);
     }
     if (status)
         free_arenas(exec, arenas);
@@ -128,12 +124,13 @@ static void put(braid_exec *exec, struct memory_plan plan, struct exec_arena *ar
     free_arenas(exec, old_arenas);
 }
 
-static braid_status make_memory(braid_exec *exec, const braid_graph *graph, struct memory_plan plan)
+static braid_status make_memory(braid_exec *exec, const braid_graph *graph, struct memory_plan plan,
+                                braid_memory_pool *pool)
 {
     struct exec_arena *arenas = NULL;
     braid_status status = braid_program_verify(&exec->program, graph, &plan);
     if (!status)
-        status = make_arenas(exec, &plan, &arenas);
+        status = make_arenas(exec, &plan, pool, &arenas);
     if (status) {
         braid_memory_plan_finish(&plan);
         return status;
@@ -149,7 +146,7 @@ braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph)
         return braid_program_verify(&exec->program, graph, NULL);
     struct memory_plan plan;
     braid_status status = braid_memory_plan_create(exec->schedule, graph, false, &plan);
-    return status ? status : make_memory(exec, graph, plan);
+    return status ? status : make_memory(exec, graph, plan, exec->memory.pool);
 }
 
 void braid_exec_find_arenas(const braid_exec *exec, uint32_t slot, unsigned char **out_begins)
@@ -176,7 +173,7 @@ braid_status braid_exec_part_memory(braid_exec *exec, const braid_graph *graph)
     struct memory_plan plan;
     braid_status status = braid_memory_plan_create(exec->schedule, graph, true, &plan);
     if (!status)
-        status = make_memory(exec, graph, plan);
+        status = make_memory(exec, graph, plan, NULL);
     if (!status)
         exec_use_memory(exec);
     return status;
@@ -196,7 +193,7 @@ void braid_exec_tell_memory(const braid_exec *exec, braid_exec_info *info)
         info->memory_bytes += memory->box_words[i].bytes;
     pthread_mutex_lock(lock);
     for (uint32_t i = 0; memory->arenas && i < exec->frames.num * exec_num_places(exec); i++)
-        info->memory_bytes += memory->arenas[i].bytes;
+        info->memory_bytes += memory->arenas[i].block ? 0 : memory->arenas[i].bytes;
     info->transient_bytes = memory->plan.info.arena_bytes;
     info->unshared_transient_bytes = memory->plan.info.unshared_bytes;
     pthread_mutex_unlock(lock);
@@ -206,20 +203,9 @@ void braid_exec_tell_memory(const braid_exec *exec, braid_exec_info *info)
 
 // Versioned buffers of an exec: their memory, and after how many frames it is the same again.
 
-static uint64_t rounded(uint64_t bytes)
+static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
-    return (bytes + DEVICE_ALIGNMENT - 1) / DEVICE_ALIGNMENT * DEVICE_ALIGNMENT;
-}
-
-static uint64_t common_multiple(uint64_t a, uint64_t b)
-{
-    uint64_t divisor = a, rest = b;
-    while (rest) {
-        uint64_t next = divisor % rest;
-        divisor = rest;
-        rest = next;
-    }
-    return a / divisor * b;
+    return b ? common_divisor(b, a % b) : a;
 }
 
 // Places the versions whose memory is the exec's. `memory` is NULL to count, or where they are to
@@ -236,9 +222,9 @@ static uint64_t place_all(braid_exec *exec, const braid_graph *graph, unsigned c
         for (uint32_t k = 0; k < resource->num_versions; k++) {
             if (memory)
                 exec->tasks.version_memory[resource->first_version + k] = memory + bytes;
-            if (rounded(resource->bytes) > UINT64_MAX / 2 - bytes)
+            if (resource->bytes > UINT64_MAX / 4 || bytes > UINT64_MAX / 4)
                 return UINT64_MAX;
-            bytes += rounded(resource->bytes);
+            bytes += lifetimes_round_up(resource->bytes, DEVICE_ALIGNMENT);
         }
     }
     return bytes;
@@ -246,11 +232,12 @@ static uint64_t place_all(braid_exec *exec, const braid_graph *graph, unsigned c
 
 braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *graph)
 {
-    exec->frames.version_period = 1;
+    uint64_t period = 1;
     for (uint32_t i = 0; i < exec->tasks.num_addresses; i++) {
         uint32_t num = exec->tasks.addresses[i].num_versions;
-        exec->frames.version_period = common_multiple(exec->frames.version_period, num ? num : 1);
+        period = num ? period / common_divisor(period, num) * num : period;
     }
+    exec->frames.version_period = period;
     uint64_t bytes = place_all(exec, graph, NULL);
     if (bytes == 0)
         return BRAID_OK;

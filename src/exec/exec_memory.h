@@ -6,6 +6,16 @@
 
 #include "exec/exec.h"
 
+enum { DEVICE_ALIGNMENT = 256 }; // every backend allocates with it
+
+struct braid_memory_pool { // its functions
+    braid_status (*join)(braid_memory_pool *pool, braid_exec *exec);
+    // Gives arena `index` memory: `bytes` for one frame at one place. Errors: BRAID_NO_MEMORY.
+    braid_status (*take)(braid_memory_pool *pool, const braid_exec *exec, uint32_t index,
+                         uint64_t bytes, uint64_t alignment, struct exec_arena *arenas);
+    void (*give_back)(struct exec_arena *arena);
+};
+
 static inline uint32_t exec_num_places(const braid_exec *exec)
 {
     return exec->placed ? exec->places.num : 1;
@@ -17,8 +27,8 @@ static inline uint32_t exec_num_places(const braid_exec *exec)
 // braid_memory_plan_create and braid_program_verify; BRAID_NO_MEMORY (says how much),
 // BRAID_DEVICE_ERROR.
 braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph);
-// Does the same once the exec is made: no two transient buffers share bytes, and frames have it
-// from the next launch on.
+// Does the same once the exec is made, without its pool, for the next launch: no two transient
+// buffers share bytes.
 braid_status braid_exec_part_memory(braid_exec *exec, const braid_graph *graph);
 // Frees plan and arenas.
 void braid_exec_drop_memory(braid_exec *exec);

@@ -86,13 +86,14 @@ static void open_group(struct contract *contract)
 braid_status contract_create_exec(struct contract *contract, const braid_graph *graph,
                                   const braid_exec_options *options, braid_exec **out_exec)
 {
+    braid_exec_options own = *options;
+    own.pool = own.pool ? own.pool : contract->pool;
     if (!contract->group)
-        return braid_exec_create(contract->device, graph, options, out_exec);
+        return braid_exec_create(contract->device, graph, &own, out_exec);
     const braid_place_model model = {
         .num_places = contract_places(),
         .link = { .latency_ns = 1, .bytes_per_us = 1000000, .wait_ns = 1 }
     };
-    braid_exec_options own = *options;
     own.places = &model;
     own.islands = BRAID_ISLANDS_AUTO;
     return braid_exec_create(contract->group, graph, &own, out_exec);
@@ -137,6 +138,9 @@ int contract_set_up_group(void **state)
     contract->backend = contract_backend();
     check_ok(contract_open_device(&contract->device));
     open_group(contract);
+    if (read_number("BRAID_TEST_POOL", 0))
+        check_ok(braid_memory_pool_create(contract->group ? contract->group : contract->device,
+                                          NULL, &contract->pool));
     braid_device *device = contract->device;
     void *words;
     check_ok(braid_stream_create(device, NULL, &contract->copies));
@@ -159,6 +163,7 @@ int contract_tear_down_group(void **state)
     braid_stream_destroy(contract->copies);
     braid_memory_free(contract->device, contract->staging);
     braid_memory_free(contract->device, contract->gate_words);
+    braid_memory_pool_destroy(contract->pool);
     braid_device_close(contract->group);
     for (uint32_t i = 0; i < contract_max_places; i++)
         braid_device_close(contract->others[i]);

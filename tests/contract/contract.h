@@ -2,8 +2,9 @@
 // What all contract tests share: the device under test, and objects that are freed after each test,
 // however it ends. The same tests run on every backend and in every mode:
 // BRAID_TEST_BACKEND=cpu|cuda|hip (default cpu), BRAID_TEST_MODE=streams|graph|island (default
-// streams). BRAID_TEST_PLACES=N: execs are made on a group of N devices, or of BRAID_TEST_DEVICES
-// of them taken in turn, and nodes that may run anywhere are dealt out to them.
+// streams). BRAID_TEST_POOL=1: all execs are of one pool. BRAID_TEST_PLACES=N: execs are made on a
+// group of N devices, or of BRAID_TEST_DEVICES of them taken in turn, and nodes that may run
+// anywhere are dealt out to them.
 #ifndef BRAID_TESTS_CONTRACT_H
 #define BRAID_TESTS_CONTRACT_H
 
@@ -46,6 +47,7 @@ struct contract {
     // NULL: there is no group.
     braid_device *group;
     braid_device *others[contract_max_places];
+    braid_memory_pool *pool; // for execs that name none; NULL: there is none
 
     // Owned, freed by contract_tear_down in the order execs, streams, events, graphs, memory.
     braid_exec *execs[contract_max_objects];

@@ -17,6 +17,7 @@ int run_bounds(void);
 int run_read_grids(void);
 int run_many_frames(void);
 int run_transients(void);
+int run_pools(void);
 int run_frames_in_flight(void);
 int run_ends(void);
 int run_versions(void);

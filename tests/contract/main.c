@@ -27,6 +27,7 @@ static const struct group groups[] = {
     { "grids_are_read_when_kernels_start", run_read_grids },
     { "many_frames_are_launched_at_once", run_many_frames },
     { "transient_buffers_have_memory", run_transients },
+    { "execs_of_a_pool_take_turns", run_pools },
     { "frames_overlap_where_accesses_allow", run_frames_in_flight },
     { "frames_end_in_launch_order", run_ends },
     { "launches_are_behind_what_was_queued", run_earlier_work },

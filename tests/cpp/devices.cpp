@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices in C++: they are listed without being opened, and their memory becomes a buffer of a
-// graph in one call.
+// graph in one call, or is shared by execs.
 #include <braid/braid.hpp>
 
 #include <array>
@@ -88,6 +88,26 @@ static void *reallocate(void *memory, std::size_t old_bytes, std::size_t bytes,
     return moved;
 }
 
+static void execs_share_memory(braid::device &device)
+{
+    auto pool = braid::memory_pool::create(device, 4096);
+    auto graph = braid::graph::create();
+    auto word = graph.transient<int>("word", 1);
+    graph.fill(braid::task("fill").writes(word), word, 3, 1);
+    braid_exec_options options = {};
+    options.pool = pool;
+    auto one = braid::exec::create(device, graph, options);
+    auto other = braid::exec::create(device, graph, options);
+    auto info = pool.info();
+    expect(info.bytes == 4096 && info.num_execs == 2 && info.num_blocks == 1 &&
+           info.unshared_bytes > 0);
+    pool = braid::memory_pool::create(device);
+    one.launch();
+    other.launch();
+    other.wait();
+    expect(one.done() && pool.info().bytes == 0);
+}
+
 static void a_device_takes_an_allocator()
 {
     const braid_allocator allocator = { allocate, reallocate, release, &num_live };
@@ -98,6 +118,7 @@ static void a_device_takes_an_allocator()
     {
         auto device = braid::device::open(options);
         memory_becomes_a_buffer(device);
+        execs_share_memory(device);
         expect(num_made > 0 && num_live > 0);
     }
     expect(num_live == 0);
@@ -110,5 +131,6 @@ int main()
     devices_are_listed(device);
     memory_becomes_a_buffer(device);
     memory_that_is_not_made_is_an_error(device);
+    execs_share_memory(device);
     return 0;
 }

@@ -200,6 +200,18 @@ static void events_refuse_null(void **state)
     braid_event_destroy(NULL);
 }
 
+static void pools_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    braid_memory_pool *pool;
+    braid_memory_pool_info info = { .bytes = 1 };
+    refuses(braid_memory_pool_create(NULL, NULL, &pool), "device");
+    refuses(braid_memory_pool_create(all->device, NULL, NULL), "out_pool");
+    braid_memory_pool_get_info(NULL, &info);
+    assert_int_equal(info.bytes, 0);
+    braid_memory_pool_destroy(NULL);
+}
+
 static void graphs_refuse_null(void **state)
 {
     struct objects *all = *state;
@@ -444,6 +456,7 @@ int main(void)
         cmocka_unit_test(runners_refuse_null),
         cmocka_unit_test(streams_refuse_null),
         cmocka_unit_test(events_refuse_null),
+        cmocka_unit_test(pools_refuse_null),
         cmocka_unit_test(graphs_refuse_null),
         cmocka_unit_test(nodes_refuse_null),
         cmocka_unit_test(parameters_refuse_null),

@@ -35,6 +35,8 @@ static void a_function_tells_its_name(void **state)
     braid_resource resource = { 0 };
     braid_node node;
     braid_ranks_info info;
+    braid_memory_pool *pool = NULL;
+    braid_memory_pool_info pool_info = { .bytes = 1 };
     CHECK_LEFT_OUT(braid_graph_audit(graph, NULL, NULL, &num), "audit");
     CHECK_LEFT_OUT(braid_exec_save_capture(NULL, "", &bytes), "capture");
     CHECK_LEFT_OUT(braid_exec_make_cuda_graph(NULL, NULL), "export");
@@ -46,6 +48,7 @@ static void a_function_tells_its_name(void **state)
     CHECK_LEFT_OUT(braid_schedule_write(NULL, BRAID_DRAWING_SVG, NULL, stdout), "report");
     CHECK_LEFT_OUT(braid_schedule_save(NULL, graph, ""), "saved");
     CHECK_LEFT_OUT(braid_schedule_load(graph, "", &schedule), "saved");
+    CHECK_LEFT_OUT(braid_memory_pool_create(NULL, NULL, &pool), "pool");
     CHECK_LEFT_OUT(braid_exec_get_timings(NULL, &timings), "tune");
     CHECK_LEFT_OUT(braid_exec_measure(NULL, graph, 1), "tune");
     CHECK_LEFT_OUT(braid_graph_tune(graph, NULL, NULL, &way), "tune");
@@ -70,6 +73,9 @@ static void a_function_tells_its_name(void **state)
     braid_communicator_get_info(NULL, &info);
     assert_int_equal(info.num_ranks, 0);
     assert_true(braid_graph_takes_part(graph, NULL, 0));
+    braid_memory_pool_destroy(pool);
+    braid_memory_pool_get_info(pool, &pool_info);
+    assert_int_equal(pool_info.bytes, 0);
 }
 
 static void code_declares_nothing(void **state)

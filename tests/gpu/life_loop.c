@@ -95,9 +95,11 @@ static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
 braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct life_loop *loop)
 {
     braid_graph *graph = NULL;
-    const braid_exec_options options = { .mode = mode, .black_box = true };
-    const braid_exec_options timed = { .mode = mode, .frames_kept = 1 };
-    braid_status status = braid_graph_create(&graph);
+    braid_status status = unless_left_out(braid_memory_pool_create(device, NULL, &loop->pool));
+    const braid_exec_options options = { .mode = mode, .black_box = true, .pool = loop->pool };
+    const braid_exec_options timed = { .mode = mode, .frames_kept = 1, .pool = loop->pool };
+    if (!status)
+        status = braid_graph_create(&graph);
     if (!status)
         status = fill_graph(graph, loop);
     if (!status)
@@ -107,7 +109,8 @@ braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct
     braid_graph_destroy(graph);
     if (status) {
         braid_exec_destroy(loop->exec);
-        loop->exec = NULL;
+        braid_memory_pool_destroy(loop->pool);
+        *loop = (struct life_loop){ 0 };
     }
     loop->scratch_bytes = LIFE_SCRATCH_BYTES;
     return status;
@@ -138,4 +141,5 @@ void life_finish_loop(struct life_loop *loop)
 {
     braid_exec_destroy(loop->exec);
     braid_exec_destroy(loop->timed);
+    braid_memory_pool_destroy(loop->pool);
 }

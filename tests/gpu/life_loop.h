@@ -7,7 +7,8 @@
 
 struct life_loop {
     braid_exec *exec;
-    braid_exec *timed; // the same graph with times
+    braid_exec *timed; // the same graph with times, in the same memory
+    braid_memory_pool *pool;
     braid_node node;
     braid_resource scratch; // that a node of the body has
     uint64_t scratch_bytes;

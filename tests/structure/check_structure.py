@@ -39,6 +39,7 @@ ADDONS = {
     "export": PLAYER | {"plan", "exec", "backends/driver_graph", "backends/players"},
     "import": {"base", "ptx", "graph", "device", "device/backend", "backends", "exec", "tasks"},
     "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},
+    "pool": {"base", "device", "device/backend", "exec"},
     "report": {"base", "graph", "plan"},
     "saved": {"base", "graph", "plan"},
     "tune": {"base", "graph", "plan", "device", "exec", "tasks"},

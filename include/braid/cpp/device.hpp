@@ -7,6 +7,7 @@
 #include <braid/cpp/result.hpp>
 #include <braid/cpp/task.hpp>
 #include <braid/exec.h>
+#include <braid/pool.h>
 #include <braid/schedule.h>
 #include <braid/stream.h>
 
@@ -335,6 +336,43 @@ template <class Errors> class basic_event
     {
     }
     detail::owned<braid_event, braid_event_destroy> event_;
+};
+
+// Memory that execs share: braid_exec_options.pool. It lives as long as its execs.
+template <class Errors> class basic_memory_pool
+{
+    template <class T> using result = typename Errors::template result<T>;
+
+  public:
+    static result<basic_memory_pool> create(braid_device *device, std::uint64_t bytes = 0)
+    {
+        braid_memory_pool *pool = nullptr;
+        const braid_memory_pool_options options = { bytes };
+        braid_status status = braid_memory_pool_create(device, &options, &pool);
+        return Errors::template from<basic_memory_pool>(status,
+                                                        [&] { return basic_memory_pool(pool); });
+    }
+    braid_memory_pool_info info() const
+    {
+        braid_memory_pool_info info;
+        braid_memory_pool_get_info(get(), &info);
+        return info;
+    }
+
+    braid_memory_pool *get() const noexcept
+    {
+        return pool_.get();
+    }
+    operator braid_memory_pool *() const noexcept
+    {
+        return get();
+    }
+
+  private:
+    explicit basic_memory_pool(braid_memory_pool *pool) noexcept : pool_(pool)
+    {
+    }
+    detail::owned<braid_memory_pool, braid_memory_pool_destroy> pool_;
 };
 
 } // namespace braid
