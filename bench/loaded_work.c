@@ -198,7 +198,7 @@ struct loaded_work *loaded_work_create(uint32_t kind, uint64_t steps)
     work->name = loaded_work_names[kind];
     work->times = 1;
     steps_of_10us = steps;
-    num_passes = 3;
+    num_passes = 8;
     make[kind](work);
     return work;
 }
