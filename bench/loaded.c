@@ -107,7 +107,7 @@ static void start_child(uint32_t way, uint32_t work, uint64_t steps)
 
 static struct reply play_frame(struct child *child)
 {
-    struct reply reply;
+    struct reply reply = { 0 };
     if (kill(child->process, SIGCONT) || write(child->to, "f", 1) != 1 ||
         read(child->from, &reply, sizeof(reply)) != sizeof(reply) || kill(child->process, SIGSTOP))
         end("a way");
