@@ -264,6 +264,27 @@ static braid_status wait_for_others(const struct member *member, const braid_exe
                        exec->device->label, braid_error_get_message());
 }
 
+// Before the launch waits for others of the exec, which may wait for the turn of this thread.
+static braid_status check_launch(const braid_memory_pool *pool, const char *function)
+{
+    if (atomic_load(&inside_of(pool)->launcher) != this_thread())
+        return BRAID_OK;
+    return braid_error(BRAID_WRONG_STATE,
+                       "%s: called inside a queue call of an exec of the same memory pool",
+                       function);
+}
+
+// Waits without the exec's lock: the thread that has the turn may be in a queue call that asks this
+// exec for something.
+static void take_turn(struct memory_pool *pool, braid_exec *exec)
+{
+    if (pthread_mutex_trylock(&pool->turn) == 0)
+        return;
+    braid_exec_begin_wait(exec);
+    pthread_mutex_lock(&pool->turn);
+    braid_exec_end_wait(exec);
+}
+
 static braid_status before_launch(struct exec_part *part, braid_exec *exec,
                                   const struct exec_launch *launch)
 {
@@ -272,12 +293,7 @@ static braid_status before_launch(struct exec_part *part, braid_exec *exec,
     if (!has_pooled(exec))
         return BRAID_OK;
     if (!member->has_turn) {
-        if (atomic_load(&pool->launcher) == this_thread())
-            return braid_error(BRAID_WRONG_STATE,
-                               "launch on %s: called inside a queue call of an exec of the same "
-                               "memory pool",
-                               exec->device->label);
-        pthread_mutex_lock(&pool->turn);
+        take_turn(pool, exec);
         atomic_store(&pool->launcher, this_thread());
         member->has_turn = true;
     }
@@ -370,7 +386,7 @@ static struct memory_pool *make_pool(const struct places *places)
     struct memory_pool *pool = braid_allocate_zeroed(1, sizeof(*pool));
     if (!pool)
         return NULL;
-    pool->pool = (struct braid_memory_pool){ join, take, give_back };
+    pool->pool = (struct braid_memory_pool){ join, check_launch, take, give_back };
     pool->places = *places;
     pool->num_users = 1;
     pthread_mutex_init(&pool->turn, NULL);

@@ -14,7 +14,7 @@
 #include "base/node_text.h"
 #include "base/ranges.h"
 #include "base/sized.h"
-#include "exec/exec.h"
+#include "exec/exec_memory.h"
 #include "exec/exec_times.h"
 
 // ---- launches ----
@@ -244,6 +244,8 @@ static braid_status exec_check_launch(const char *function, const braid_exec *ex
 {
     struct backend *backend = exec->device->backend;
     braid_status status = braid_device_check_stream(function, exec->device, stream);
+    if (!status && exec->memory.pool)
+        status = exec->memory.pool->check_launch(exec->memory.pool, function);
     if (status || !backend->ops->stream_check_launch)
         return status;
     status = backend->ops->stream_check_launch(backend, stream->backend, out_captures);

@@ -44,8 +44,7 @@ static braid_status allocate_arena(const braid_device *device, const char *what,
         return braid_error(status, "the %s of an exec on %s take %llu bytes: %s", what,
                            device->label, (unsigned long long)arena.bytes,
                            braid_error_get_message());
-    uintptr_t begin = ((uintptr_t)arena.memory + alignment - 1) / alignment * alignment;
-    arena.begin = (unsigned char *)arena.memory + (begin - (uintptr_t)arena.memory);
+    arena.begin = (unsigned char *)arena.memory + (-(uintptr_t)arena.memory & (alignment - 1));
     *out_arena = arena;
     return BRAID_OK;
 }

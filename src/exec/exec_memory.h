@@ -10,6 +10,7 @@ enum { DEVICE_ALIGNMENT = 256 }; // every backend allocates with it
 
 struct braid_memory_pool { // its functions
     braid_status (*join)(braid_memory_pool *pool, braid_exec *exec);
+    braid_status (*check_launch)(const braid_memory_pool *pool, const char *function);
     // Gives arena `index` memory: `bytes` for one frame at one place. Errors: BRAID_NO_MEMORY.
     braid_status (*take)(braid_memory_pool *pool, const braid_exec *exec, uint32_t index,
                          uint64_t bytes, uint64_t alignment, struct exec_arena *arenas);
