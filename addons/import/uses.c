@@ -323,8 +323,8 @@ static uint64_t span(const struct cuda_copy_parameters *copy, const struct cuda_
     return rows * side->pitch + copy->width;
 }
 
-// A range may cover several buffers. If one of these is what is left of an allocation beside parts
-// that the program gives, it takes these along.
+// A range may cover several buffers. The rest of an allocation takes along the parts that the
+// program gives of it.
 static braid_status use_span(const struct finder *finder, uint64_t begin, uint64_t bytes,
                              bool writes)
 {

@@ -59,8 +59,8 @@ typedef struct braid_import_range {
 } braid_import_range;
 
 // The memory of kernels whose code proves nothing, as the caller states it: one call of a library
-// that made these nodes. Each kernel among them touches the ranges. Other memory that an address in
-// a parameter of one points into counts as written by all, as do the ends of copies and fills among
+// made these nodes. Each kernel among them touches the ranges. All of them write other memory that
+// an address in a parameter of one points into. They also write both ends of copies and fills among
 // the nodes. They touch nothing else.
 typedef struct braid_import_statement {
     const void *const *nodes; // CUgraphNodes, each in no other statement

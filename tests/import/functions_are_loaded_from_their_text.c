@@ -189,10 +189,10 @@ static void islands_have_the_text(void **state)
         capture(PLAIN, NULL, 0);
         import_text(loads ? &(braid_import_options){ RELOADED(PLAIN) }
                           : &(braid_import_options){ TEXTS(PLAIN) });
-        check_ok(braid_exec_create(here.device, braid_import_get_graph(here.import),
-                                   &(braid_exec_options){ .islands = BRAID_ISLANDS_ALWAYS,
-                                                          .mode = BRAID_MODE_GRAPH },
-                                   &exec));
+        check_ok(braid_exec_create(
+            here.device, braid_import_get_graph(here.import),
+            &(braid_exec_options){ .islands = BRAID_ISLANDS_ALWAYS, .mode = BRAID_MODE_GRAPH },
+            &exec));
         braid_exec_get_info(exec, &info);
         assert_int_equal(info.num_island_nodes, loads ? CHAIN : 0);
         braid_exec_destroy(exec);

@@ -176,9 +176,8 @@ static void code_counts_before_statements(void **state)
     state_copy(0, here.memory[0], here.memory[1]);
     state_copy(1, here.memory[0], here.memory[2]);
     ranges[0].is_written = true;
-    import_with(&(braid_import_options){ TEXTS(text),
-                                         .statements = statements,
-                                         .num_statements = 2 });
+    import_with(
+        &(braid_import_options){ TEXTS(text), .statements = statements, .num_statements = 2 });
     expect(0, 0, 0);
     braid_import_destroy(here.import);
 }

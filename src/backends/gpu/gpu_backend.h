@@ -138,7 +138,7 @@ struct gpu_code {
     void *function;
     const char *stand_in; // PTX that may do the function's work; NULL: none may
     const void *image;    // to load
-    const char *source; // to compile
+    const char *source;   // to compile
     struct gpu_build build;
     unsigned changes;                    // enum kernel_change
     const struct backend_change *change; // where KERNEL_CHANGED is one of them; otherwise NULL

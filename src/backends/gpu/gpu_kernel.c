@@ -516,8 +516,7 @@ static struct gpu_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_
     struct gpu_kernel *kernel = gpu->kernels;
     while (kernel &&
            (!is_one_module(&kernel->code, code) || kernel->code.function != code->function ||
-            kernel->code.stand_in != code->stand_in ||
-            strcmp(kernel->entry, code->entry) != 0))
+            kernel->code.stand_in != code->stand_in || strcmp(kernel->entry, code->entry) != 0))
         kernel = kernel->next;
     if (kernel)
         kernel->references++;
