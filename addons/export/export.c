@@ -150,8 +150,8 @@ static braid_status fill(braid_exec *exec, struct exported *exported)
     const uint32_t slot = (uint32_t)(number % exec->frames.num);
     struct inside inside; // queue calls are made on this thread
     braid_exec_idle_update(exec);
-    braid_status status =
-        braid_program_create(exec->schedule, &exec->tasks, exec->shape, &exported->program);
+    braid_status status = braid_program_create(exec->schedule, &exec->tasks,
+                                               exec->program.is_island, &exported->program);
     if (!status)
         status = allocate_arenas(exec, slot, exported);
     if (!status)

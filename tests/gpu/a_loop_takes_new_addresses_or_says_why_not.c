@@ -26,7 +26,7 @@ static void run(struct life_loop *loop)
 static bool fail_nth(braid_exec_mode mode, int nth)
 {
     static const char function[] = "cuGraphExecKernelNodeSetParams";
-    struct life_loop loop = { 0 };
+    struct life_loop loop = { .is_alone = true };
     reset_standin();
     braid_device *device = own_device("cuda");
     check_ok(life_create_loop(device, mode, &loop));
@@ -70,7 +70,7 @@ static void on_streams(void **state)
 static void a_driver_without_the_call(void **state)
 {
     (void)state;
-    struct life_loop loop = { 0 };
+    struct life_loop loop = { .is_alone = true };
     braid_device *device = own_device("cuda");
     check_ok(life_create_loop(device, BRAID_MODE_GRAPH, &loop));
     struct gpu_backend *gpu = gpu_from(device->backend);

@@ -95,7 +95,9 @@ static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
 braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct life_loop *loop)
 {
     braid_graph *graph = NULL;
-    braid_status status = unless_left_out(braid_memory_pool_create(device, NULL, &loop->pool));
+    braid_status status = BRAID_OK;
+    if (!loop->is_alone)
+        status = unless_left_out(braid_memory_pool_create(device, NULL, &loop->pool));
     const braid_exec_options options = { .mode = mode, .black_box = true, .pool = loop->pool };
     const braid_exec_options timed = { .mode = mode, .frames_kept = 1, .pool = loop->pool };
     if (!status)
