@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of PyTorch are captured and planned. A stand-in plays the driver, and a few lines play PyTorch. Where PyTorch is
+installed, its own schemas are tried too."""
+import sys
+
+import pytest
+from played_torch import TEXTS, make_torch
+
+import braid
+import braid.torch
+
+
+@pytest.fixture
+def torch(monkeypatch, tmp_path):
+    modules = make_torch()
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.delitem(sys.modules, "braid._torch", raising=False)
+    monkeypatch.delattr(braid, "_torch", raising=False)
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(braid.torch, "_devices", {})
+    yield modules["torch"]
+    sys.modules.pop("braid._torch", None)
+    vars(braid).pop("_torch", None)
+
+
+def tensors(torch, *values):
+    return [torch.Tensor().set(value) for value in values]
+
+
+def optimize(torch, function, *inputs, **options):
+    made = braid.torch.optimize(function, *inputs, **options)
+    assert torch.allocator.records == [] or torch.allocator.records[-1] is None  # no history is left on
+    return made
+
+
+def told(made):
+    """Orders captured and kept, kernels with a statement, and nodes that are not proven."""
+    info = made.imported.info
+    return info.num_captured, info.num_kept, info.num_stated, info.num_unproven
+
+
+def play(torch, made):
+    """By PyTorch's graph, by a plan on streams, and by the ways of a runner."""
+    found = []
+    made._captured.exec or made._captured.instantiate()
+    for way in (made._captured.replay, braid.Exec(braid.torch._adopt(made._device), made.graph, max_lanes=4).run, made):
+        made.outputs.set(0)
+        way()
+        made.wait()
+        found.append(made.outputs.item())
+    return found
+
+
+def test_operations_have_the_orders_of_their_tensors(torch):
+    a, b = tensors(torch, 2, 3)
+
+    def function():
+        add = torch.ops.add
+        return add(add(a, b), add(a, a))
+
+    made = optimize(torch, function)
+    assert told(made) == (3, 2, 3, 0)
+    assert play(torch, made) == [9] * 3
+    num = 0
+    while not made.info.is_chosen:
+        made.outputs.set(0)
+        made()
+        made.wait()
+        assert made.outputs.item() == 9
+        num += 1
+        assert num < 1000
+    assert f"plays by: {made.info.way}\ntried: " in made.text
+
+
+def test_inputs_are_copied(torch):
+    a, b, other = tensors(torch, 2, 3, 40)
+    made = optimize(torch, torch.ops.add, a, b)
+    assert made(a, other) is made.outputs
+    made.wait()
+    assert made.outputs.item() == 42
+    with pytest.raises(braid.InvalidArgumentError, match="captured with 2 inputs, and the call has 1"):
+        made(a)
+    other.shape = (2,)
+    with pytest.raises(braid.InvalidArgumentError, match=r"captured with \(1,\) elements"):
+        made(a, other)
+    with pytest.raises(braid.InvalidArgumentError, match="input 1 is no tensor of a GPU"):
+        optimize(torch, torch.ops.add, a, 3)
+
+
+def test_written_arguments_order_operations(torch):
+    a, b = tensors(torch, 2, 3)
+
+    def function():
+        first = torch.ops.add(a, b)
+        torch.ops.raise_(first)
+        torch.ops.norm(b, a)  # by an old schema: it also writes its second argument
+        return torch.ops.add(first, a)
+
+    made = optimize(torch, function, num_warm=0)
+    # The second of the five kernels has no order with the two of norm.
+    assert told(made) == (10, 8, 5, 0)
+    a.set(2)
+    before = a.item()
+    made()
+    made.wait()
+    assert made.outputs.item() == 2 * before + 3 + 1 + 1
+
+
+def test_temporaries_and_freed_memory_are_kept_apart(torch):
+    a, b = tensors(torch, 2, 3)
+
+    def function():
+        through = torch.ops.through
+        return torch.ops.add(through(a, a), through(b, b))
+
+    made = optimize(torch, function)
+    assert told(made) == (10, 6, 5, 0)  # two kernels of one operation are in order, and the last is behind all
+    assert play(torch, made) == [10] * 3
+    reused = optimize(torch, function, keep_memory=False)
+    assert told(reused) == (10, 10, 5, 0)  # both operations have the same temporary
+    assert play(torch, reused) == [10] * 3
+
+
+def test_library_memory_orders_its_operations(torch):
+    a, b = tensors(torch, 2, 3)
+    made = optimize(torch, lambda: torch.ops.add(torch.ops.mm(a, a), torch.ops.mm(b, b)))
+    assert told(made) == (10, 10, 5, 0)
+    assert play(torch, made) == [10] * 3
+    assert torch.workspaces == []
+
+
+def test_random_numbers_are_refused(torch):
+    a, = tensors(torch, 2)
+    with pytest.raises(braid.UnsupportedError, match="'aten.rand_like.default' draws random numbers"):
+        optimize(torch, lambda: torch.ops.rand(a))
+
+
+def test_unknown_operations_keep_their_orders(torch):
+    a, b = tensors(torch, 2, 3)
+
+    def function():
+        torch.ops.add(b, b)
+        unknown = torch.ops.own(a, a)
+        torch.launch("raise", unknown, unknown)  # by no operation
+        torch.ops.add(b, b)
+        return unknown
+
+    made = optimize(torch, function)
+    assert told(made) == (6, 6, 2, 2)  # those between two sums keep these apart as well
+    assert {node["reason"] for node in made.report["unproven"]} == {"no text has it, with parameters of these sizes"}
+    assert play(torch, made) == [5] * 3
+
+
+def test_kernels_of_triton_tell_by_their_text(torch, tmp_path):
+    a, b = tensors(torch, 2, 3)
+    (tmp_path / "of_one_program").mkdir()
+    (tmp_path / "of_one_program" / "raise.ptx").write_text(TEXTS["raise"], encoding="utf-8")
+
+    def function():
+        made = torch.ops.add(a, a)
+        torch.launch("raise", b, b)
+        torch.launch("raise", made, made)
+        return made
+
+    made = optimize(torch, function)
+    assert told(made) == (3, 1, 1, 0)
+    assert play(torch, made) == [5] * 3
+
+
+def test_a_failure_leaves_pytorch_as_it_was(torch):
+    a, = tensors(torch, 2)
+
+    def fail():
+        if torch.allocator.records:
+            raise RuntimeError("not\nhere")
+        return torch.ops.add(a, a)
+
+    with pytest.raises(braid.UnsupportedError, match="PyTorch cannot capture the function: not$"):
+        optimize(torch, fail)
+    assert torch.allocator.records[-1] is None
+    assert optimize(torch, lambda: torch.ops.add(a, a)).outputs is not None
+
+
+# ---- schemas and tensors of PyTorch itself ----
+
+
+@pytest.fixture
+def real():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: its schemas are not tried")
+    if not hasattr(torch, "__version__"):
+        pytest.skip("PyTorch is not whole: its schemas are not tried")
+    return torch
+
+
+class NoMemory:
+    """An allocator that nobody asks."""
+
+    def begin(self):
+        pass
+
+    def end(self, uses_library, made):
+        return []
+
+
+def record(torch, function):
+    """Operations of PyTorch on the CPU, as if each captured a node."""
+    from braid import _torch
+
+    nodes = iter(range(1 << 20))
+    recorder = _torch.Recorder(lambda: [next(nodes)], NoMemory(), torch.device("cpu"))
+    with torch.inference_mode(), recorder:
+        function()
+    return recorder
+
+
+def where(tensor):
+    return tensor.data_ptr(), tensor.numel() * tensor.element_size()
+
+
+def test_schemas_tell_reads_and_writes(real):
+    a, b, c = (real.ones(4) for _ in range(3))
+    found = record(real, lambda: [real.add(a, b, out=c), a.mul_(b), real.cat([b, c])])
+    assert [call.name for call in found.calls] == ["aten.add.out", "aten.mul_.Tensor", "aten.cat.default"]
+    add, mul, cat = found.calls
+    assert (where(a), where(b)) == tuple(add.reads) and set(add.writes) == {where(c)}
+    assert mul.reads == [where(b)] and set(mul.writes) == {where(a)}
+    assert cat.reads == [where(b), where(c)] and len(cat.writes) == 1 and all(call.is_told for call in found.calls)
+
+
+def test_views_are_parts_of_their_tensors(real):
+    a = real.ones(4, 8)
+    found = record(real, lambda: a[:, 2:4].mul_(2))
+    call = found.calls[-1]
+    assert call.name == "aten.mul_.Tensor" and set(call.writes) == {(a.data_ptr() + 8, 4 * (3 * 8 + 2))}
+
+
+def test_old_schemas_write_what_they_do_not_mark(real):
+    a, mean, var = real.ones(2, 3), real.zeros(3), real.ones(3)
+    found = record(real, lambda: real.nn.functional.batch_norm(a, mean, var, training=True))
+    written = {address for call in found.calls for address, _ in call.writes}
+    assert {mean.data_ptr(), var.data_ptr()} <= written
+
+
+def test_random_operations_are_known(real):
+    a = real.ones(4)
+    for function in (lambda: real.rand(4), lambda: real.nn.functional.dropout(a), lambda: a.bernoulli_(), lambda: real.randn_like(a)):
+        assert record(real, function).random

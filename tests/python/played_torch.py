@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A few lines play PyTorch on the stand-in driver: tensors of one word, operations with schemas, an allocator that hands out
+memory again, and streams that are captured."""
+import contextlib
+import ctypes
+import types
+import weakref
+
+HIDDEN = 1 << 62  # in a word that is no address to look at
+SEGMENT, ROUND = 1 << 20, 512
+
+
+def text_of(name, to, sources, code):
+    """PTX: a kernel whose word `to` becomes what the code makes of words."""
+    loads = "".join(f"ld.param.u64 %d, [{one}];\n" + ("xor.b64 %d, %d, " + str(HIDDEN) + ";\n" if one == "hidden" else "")
+                    + f"ld.global.u32 %r{at}, [%d];\n" for at, one in enumerate(sources))
+    flip = "xor.b64 %d, %d, " + str(HIDDEN) + ";\n" if to == "hidden" else ""
+    params = ", ".join(f".param .u64 {one}" for one in dict.fromkeys([*sources, to]))
+    return (f".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry {name}({params}) {{\n.reg .u64 %d; .reg .u32 %r<3>;\n"
+            f"{loads}{code}\nld.param.u64 %d, [{to}];\n{flip}st.global.u32 [%d], %r0;\nret;\n}}\n")
+
+
+TEXTS = {
+    "add": text_of("add", "to", ["a", "b"], "add.u32 %r0, %r0, %r1;"),
+    "raise": text_of("raise", "to", ["a"], "add.u32 %r0, %r0, 1;"),
+    "into_hidden": text_of("into_hidden", "hidden", ["a", "b"], "add.u32 %r0, %r0, %r1;"),
+    "from_hidden": text_of("from_hidden", "to", ["hidden"], "add.u32 %r0, %r0, 0;"),
+}
+
+
+class Allocator:
+    """Blocks of one segment. A free one is joined with its neighbours, and handed out again."""
+
+    def __init__(self, call):
+        memory = ctypes.c_uint64()
+        call("cuMemAlloc_v2", ctypes.byref(memory), SEGMENT)
+        self.free, self.live, self.events, self.records = {memory.value: SEGMENT}, {}, [], []
+        self.begin = memory.value
+
+    def note(self, action, address, size):
+        if self.records and self.records[-1]:
+            self.events.append({"action": action, "addr": address, "size": size})
+
+    def take(self, size):
+        rounded = -(-size // ROUND) * ROUND
+        address = min(at for at, room in self.free.items() if room >= rounded)
+        room = self.free.pop(address)
+        if room > rounded:
+            self.free[address + rounded] = room - rounded
+        self.live[address] = size
+        self.note("alloc", address, size)
+        return address
+
+    def give(self, address):
+        size = self.live.pop(address)
+        self.note("free_requested", address, size)
+        self.note("free_completed", address, size)
+        self.free[address] = -(-size // ROUND) * ROUND
+        for at in sorted(self.free, reverse=True):
+            if at + self.free[at] in self.free:
+                self.free[at] += self.free.pop(at + self.free[at])
+
+    def record(self, enabled, **options):
+        self.records.append(enabled)
+
+    def blocks(self):
+        live = [{"address": at, "size": -(-size // ROUND) * ROUND, "state": "active_allocated"} for at, size in self.live.items()]
+        return live + [{"address": at, "size": size, "state": "inactive"} for at, size in self.free.items()]
+
+
+class Device:
+    def __init__(self, index=0):
+        self.index = index
+
+    def __eq__(self, other):
+        return self.index == other.index
+
+    def __hash__(self):
+        return self.index
+
+
+def make_torch():
+    """The part of PyTorch that braid.torch.optimize uses, as modules by name."""
+    torch, cuda = types.ModuleType("torch"), ctypes.CDLL("libcuda.so.1")
+    here, modes, strided = Device(), [], object()
+
+    def call(name, *args):
+        assert getattr(cuda, name)(*args) == 0, name
+
+    context, functions = ctypes.c_void_p(), {}
+    call("cuInit", 0)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+    call("cuCtxSetCurrent", context)
+    for name, text in TEXTS.items():
+        module, functions[name] = ctypes.c_void_p(), ctypes.c_void_p()
+        call("cuModuleLoadData", ctypes.byref(module), text.encode())
+        call("cuModuleGetFunction", ctypes.byref(functions[name]), module, name.encode())
+    allocator = Allocator(call)
+
+    class Tensor:
+        """One word, or `bytes` of them."""
+
+        __torch_dispatch__ = staticmethod(lambda *args: None)
+        is_cuda, device, layout, shape, dtype = True, here, strided, (1,), "uint32"
+
+        def __init__(self, bytes=4):
+            self._bytes, self._address = bytes, allocator.take(bytes)
+            weakref.finalize(self, allocator.give, self._address).atexit = False
+
+        def data_ptr(self):
+            return self._address
+
+        def untyped_storage(self):
+            return self
+
+        def element_size(self):
+            return self._bytes
+
+        def numel(self):
+            return 1
+
+        def stride(self):
+            return (1,)
+
+        def copy_(self, other, non_blocking=False):
+            call("cuMemcpyDtoDAsync_v2", *(ctypes.c_uint64(one.data_ptr()) for one in (self, other)), ctypes.c_size_t(4), Stream.now.handle)
+
+        def item(self):
+            call("cuStreamSynchronize", Stream.now.handle)
+            word = ctypes.c_uint32()
+            call("cuMemcpyDtoH_v2", ctypes.byref(word), ctypes.c_uint64(self._address), ctypes.c_size_t(4))
+            return word.value
+
+        def set(self, value):
+            call("cuMemsetD32_v2", ctypes.c_uint64(self._address), value, ctypes.c_size_t(1))
+            return self
+
+    class Stream:
+        now = None
+
+        def __init__(self):
+            self.handle = ctypes.c_void_p()
+            call("cuStreamCreate", ctypes.byref(self.handle), 1)
+            self.cuda_stream = self.handle.value
+
+        def wait_stream(self, other):
+            call("cuStreamSynchronize", other.handle)
+
+        def synchronize(self):
+            call("cuStreamSynchronize", self.handle)
+
+    @contextlib.contextmanager
+    def on(stream):
+        before, Stream.now = Stream.now, stream
+        try:
+            yield
+        finally:
+            Stream.now = before
+
+    class CUDAGraph:
+        def __init__(self, keep_graph=False):
+            self.graph, self.exec, self.keeps = ctypes.c_void_p(), ctypes.c_void_p(), keep_graph
+
+        def instantiate(self):
+            call("cuGraphInstantiateWithFlags", ctypes.byref(self.exec), self.graph, ctypes.c_uint64(0))
+
+        def replay(self):
+            call("cuGraphLaunch", self.exec, Stream.now.handle)
+
+        def raw_cuda_graph(self):
+            return self.graph.value
+
+    @contextlib.contextmanager
+    def capture(graph, stream, capture_error_mode):
+        assert capture_error_mode == "thread_local"
+        with on(stream):
+            call("cuStreamBeginCapture_v2", stream.handle, 1)
+            try:
+                yield
+            finally:
+                call("cuStreamEndCapture", stream.handle, ctypes.byref(graph.graph))
+        if not graph.keeps:
+            graph.instantiate()
+
+    class TorchDispatchMode:
+        def __enter__(self):
+            modes.append(self)
+            return self
+
+        def __exit__(self, *failure):
+            assert modes.pop() is self
+
+    class Operation:
+        """`schema`: names of the arguments, and ! behind those that it writes."""
+
+        def __init__(self, name, schema, body, tags=()):
+            self._name, self._body, self.tags = name, body, tags
+            self._schema = types.SimpleNamespace(arguments=[types.SimpleNamespace(
+                name=one.rstrip("!"), alias_info=types.SimpleNamespace(is_write=True) if one.endswith("!") else None)
+                for one in schema.split()])
+
+        def __str__(self):
+            return self._name
+
+        def __call__(self, *args, **kwargs):
+            if not modes:
+                return self._body(*args, **kwargs)
+            mode = modes.pop()
+            try:
+                return mode.__torch_dispatch__(self, (), args, kwargs)
+            finally:
+                modes.append(mode)
+
+    def launch(name, *words):
+        words = [ctypes.c_uint64(word if isinstance(word, int) else word.data_ptr()) for word in words]
+        args = (ctypes.c_void_p * len(words))(*(ctypes.addressof(word) for word in words))
+        call("cuLaunchKernel", functions[name], 1, 1, 1, 1, 1, 1, 0, Stream.now.handle, args, None)
+
+    def add(a, b):
+        made = Tensor()
+        launch("add", a, b, made)
+        return made
+
+    def by_hidden(a, b, hidden):
+        made = Tensor()
+        launch("into_hidden", a, b, hidden ^ HIDDEN)
+        launch("from_hidden", hidden ^ HIDDEN, made)
+        return made
+
+    workspaces = []
+
+    def mm(a, b):
+        if not workspaces:
+            workspaces.append(Tensor(2048))
+        return by_hidden(a, b, workspaces[0].data_ptr())
+
+    def through(a, b):
+        temporary = Tensor(1024)
+        return by_hidden(a, b, temporary.data_ptr())
+
+    def raise_(a):
+        launch("raise", a, a)
+        return a
+
+    def norm(a, running_mean):
+        launch("raise", running_mean, running_mean)
+        return add(a, a)
+
+    torch.Tensor, torch.strided, torch.uint8, torch.device = Tensor, strided, "uint8", lambda kind, index: Device(index)
+    torch.empty = lambda size, dtype, device: Tensor(size)
+    torch.Tag = types.SimpleNamespace(nondeterministic_seeded="seeded")
+    torch.ops = types.SimpleNamespace(
+        add=Operation("aten.add.Tensor", "self other", add),
+        raise_=Operation("aten.raise_.default", "self!", raise_),
+        mm=Operation("aten.mm.default", "self mat2", mm),
+        through=Operation("aten.through.default", "self other", through),
+        norm=Operation("aten.norm.default", "self running_mean", norm),
+        rand=Operation("aten.rand_like.default", "self", lambda a: add(a, a), tags=("seeded",)),
+        own=Operation("mine.add.default", "self other", add))
+    torch.launch, torch.allocator, torch.workspaces = launch, allocator, workspaces
+    torch._C = types.SimpleNamespace(_cuda_clearCublasWorkspaces=workspaces.clear)
+    random = [0]
+    torch.cuda = types.SimpleNamespace(
+        device=lambda device: contextlib.nullcontext(), Stream=Stream, stream=on, current_stream=lambda device=None: Stream.now,
+        current_device=lambda: 0, CUDAGraph=CUDAGraph, graph=capture, memory_snapshot=lambda: [
+            {"device": 0, "address": allocator.begin, "total_size": SEGMENT, "blocks": allocator.blocks()}],
+        memory=types.SimpleNamespace(_record_memory_history=allocator.record,
+                                     _snapshot=lambda device: {"device_traces": [allocator.events]}),
+        get_rng_state=lambda device: list(random))
+    torch.random = random
+    Stream.now = Stream()
+    leaves = types.SimpleNamespace(tree_leaves=lambda value: list(value) if isinstance(value, (list, tuple)) else [value])
+    return {"torch": torch, "torch.utils": types.SimpleNamespace(_pytree=leaves), "torch.utils._pytree": leaves,
+            "torch.utils._python_dispatch": types.SimpleNamespace(TorchDispatchMode=TorchDispatchMode)}
