@@ -137,7 +137,8 @@ class Exec(Owned):
         pool = how.get("pool")
         if pool is not None and not isinstance(pool, MemoryPool):
             raise refuse(f"the pool of an exec is {pool!r}, which is no MemoryPool")
-        with device._owner as on, graph._owner as of, contextlib.nullcontext(ffi.NULL) if pool is None else pool._owner as shared:
+        lent: Any = contextlib.nullcontext(ffi.NULL) if pool is None else pool._owner
+        with device._owner as on, graph._owner as of, lent as shared:
             options.pool = shared
             if schedule is None:
                 status = lib.braid_exec_create(on, of, options, out)
