@@ -15,14 +15,20 @@ Range = Tuple[int, int]  # an address and a number of bytes
 _ATEN = "aten."
 
 # Kernels of these operations may touch memory that is in no tensor of theirs, such as the states of libraries.
-_UNTOLD = ("linalg_", "_linalg_", "_fft_", "_cudnn_rnn", "_thnn_", "lstm", "gru", "cudnn_ctc", "_ctc_loss", "_use_cudnn", "cholesky",
-           "lu_", "_lu", "triangular_solve", "geqrf", "orm", "svd", "eig", "_spars", "sparse", "resize_", "set_", "_efficientzero",
+_UNTOLD = ("linalg_", "_linalg_", "_fft_", "fft_", "stft", "istft", "_cudnn_rnn", "_thnn_", "lstm", "gru", "rnn_", "quantized_", "miopen_",
+           "cudnn_ctc", "_cudnn_ctc", "_ctc_loss", "ctc_loss", "_use_cudnn", "cholesky", "_cholesky", "lu_", "_lu", "triangular_solve",
+           "geqrf", "orm", "svd", "eig", "pinverse", "_spars", "sparse", "_cslt", "resize_", "_resize", "set_", "_efficientzero",
            "record_stream", "_nested", "nested")
+# These read the rest of a storage beside the tensor that they are given.
+_BEYOND = ("as_strided_",)
 # Arguments that older schemas do not mark as written.
 _UNTOLD_WRITES = ("running_mean", "running_var", "noise")
 # cuBLAS keeps one workspace for all calls on a stream. A tensor map may hide its address.
 _BLAS = ("mm", "addmm", "_addmm", "bmm", "baddbmm", "addbmm", "linear", "matmul", "mv", "addmv", "dot", "vdot", "addr", "_scaled_mm",
-         "_grouped_mm", "_scaled_grouped_mm", "_int_mm", "einsum", "bilinear", "tensordot", "inner")
+         "_grouped_mm", "_scaled_grouped_mm", "_scaled_addmm", "_int_mm", "_foreach_mm", "einsum", "bilinear", "_trilinear", "tensordot",
+         "inner", "chain_matmul", "matrix_", "_compute_linear", "cdist", "_cdist", "_euclidean", "conv_tbc", "cov", "corrcoef",
+         "_dyn_quant_mat", "_mixed_dtypes_linear", "scaled_dot_product", "_scaled_dot_product", "_native_multi_head", "_transformer_encoder",
+         "_triton_")
 
 
 @dataclasses.dataclass
@@ -67,8 +73,13 @@ class Recorder(TorchDispatchMode):
             self._kept += made
             if getattr(Tag, "nondeterministic_seeded", None) in getattr(function, "tags", ()):
                 self.random.add(str(function))
-            self.calls.append(Call(str(function), nodes, reads, writes, _is_told(function, [*_flat(args), *_flat(kwargs), *made])))
+            values = [*_flat(args), *_flat(kwargs), *_flat(result)]
+            self.calls.append(Call(str(function), nodes, reads, writes, _is_told(function, values, self._device)))
         return result
+
+    def drop(self) -> None:
+        """Lets go of the operations' results."""
+        self._kept = []
 
     def statements(self) -> List[Statement]:
         return [Statement(call.nodes, call.reads, call.writes) for call in self.calls if call.is_told]
@@ -79,12 +90,18 @@ def _name_of(function: Any) -> str:
     return name[len(_ATEN):] if name.startswith(_ATEN) else name
 
 
-def _is_told(function: Any, values: Iterable[Any]) -> bool:
-    """Whether the schema and the tensors say all that the operation touches."""
-    if not str(function).startswith(_ATEN) or _name_of(function).startswith(_UNTOLD):
+def _is_told(function: Any, values: Iterable[Any], device: Any) -> bool:
+    """Whether the schema and the tensors say all that the operation touches. Memory of other devices is not followed."""
+    if not str(function).startswith(_ATEN) or _name_of(function).startswith(_UNTOLD + _BEYOND):
         return False
-    return all(type(value).__torch_dispatch__ is Tensor.__torch_dispatch__ and value.layout is strided
+    return all(_is_plain(value) and (value.device == device or value.device.type == "cpu")
                for value in values if isinstance(value, Tensor))
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether its elements are all that it has: the scales of some quantized tensors are tensors of their own."""
+    return (type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__ and tensor.layout is strided
+            and not tensor.is_quantized and not tensor.is_nested)
 
 
 def _split(function: Any, args: Sequence[Any], kwargs: Dict[str, Any], device: Any) -> Tuple[List[Range], List[Range]]:
@@ -118,7 +135,7 @@ def _ranges_of(tensors: Iterable[Tensor]) -> List[Range]:
     """From the first byte of each to behind its last. A tensor's strides are not negative."""
     found = []
     for tensor in tensors:
-        if tensor.layout is strided and tensor.numel():
+        if _is_plain(tensor) and tensor.numel():
             reach = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
             found.append((tensor.data_ptr(), (reach + 1) * tensor.element_size()))
     return found
@@ -127,6 +144,7 @@ def _ranges_of(tensors: Iterable[Tensor]) -> List[Range]:
 # ---- PyTorch's allocator ----
 
 _ROUND = 512  # blocks are multiples of it
+MOST_EVENTS = 1 << 20  # older ones are lost
 
 
 class Memory:
@@ -141,6 +159,11 @@ class Memory:
         self._fresh: Dict[int, int] = {}  # of the operation at hand
         self._library: List[Range] = []
         self._plugs: List[Any] = []
+        probe = empty(1, dtype=uint8, device=device)
+        if not any(event["addr"] == probe.data_ptr() for event in events()[self._num:]):
+            raise RuntimeError("PyTorch's allocator does not tell of the memory that it hands out")
+        del probe
+        self._num = len(events())
 
     def begin(self) -> None:
         """Before an operation."""
@@ -151,7 +174,7 @@ class Memory:
         """After an operation that made these tensors: memory that it used besides."""
         self._fresh = {}
         freed = self._look()
-        own = {tensor.untyped_storage().data_ptr() for tensor in made if tensor.layout is strided}
+        own = {tensor.untyped_storage().data_ptr() for tensor in made if _is_plain(tensor)}
         stay = [(address, size) for address, size in self._fresh.items() if address not in own and self._live.get(address) == size]
         self._library += stay
         return freed + stay + (self._library if uses_library else [])
@@ -159,6 +182,8 @@ class Memory:
     def _look(self) -> List[Range]:
         """Follows the allocator. Returns blocks that it handed out and took back since."""
         events = self._events()
+        if len(events) >= MOST_EVENTS:
+            raise RuntimeError(f"PyTorch's allocator has told {len(events)} events, and then forgets the first: clear its history")
         passing: List[Range] = []
         freed: List[int] = []
         for event in events[self._num:]:
@@ -175,6 +200,12 @@ class Memory:
             self._plugs += [empty(size, dtype=uint8, device=self._device) for size in sorted(freed, reverse=True)]
             self._num = len(self._events())
         return passing
+
+    def left(self, outputs: Sequence[Any], live: Iterable[int]) -> List[int]:
+        """Blocks of the capture among the live ones that neither these results, nor libraries, nor plugs have."""
+        own = {tensor.untyped_storage().data_ptr() for tensor in [*outputs, *self._plugs] if _is_plain(tensor)}
+        own.update(address for address, _ in self._library)
+        return sorted({address for address, _ in self.blocks} & set(live) - own)
 
     def parts(self, cuts: Iterable[Range] = ()) -> List[Range]:
         """The memory as parts that do not overlap. A block that shares bytes with another is one part with it, since an

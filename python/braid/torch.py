@@ -49,9 +49,10 @@ class Optimized:
             if mine.shape != given.shape or mine.dtype != given.dtype:
                 raise refuse(f"an input was captured with {tuple(mine.shape)} elements of {mine.dtype}, and the call gives "
                              f"{tuple(given.shape)} of {given.dtype}")
-        for mine, given in zip(self.inputs, inputs):
-            if mine is not given:
-                mine.copy_(given, non_blocking=True)
+        with torch.inference_mode():  # in which any tensor may be written
+            for mine, given in zip(self.inputs, inputs):
+                if mine is not given:
+                    mine.copy_(given, non_blocking=True)
         with torch.cuda.device(self._device):
             self._runner.launch(int(torch.cuda.current_stream(self._device).cuda_stream))
         return self.outputs
@@ -93,8 +94,10 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
     function uses stay where they are, and are read anew by each call. Memory of ATen's operations is that of their tensors,
     by the operations' schemas. Kernels of Triton tell by their PTX. All others keep their captured orders.
     `keep_memory`: no tensor gets memory that an earlier one had, since that would order their operations. The work then
-    takes as much memory as all its tensors together, and PyTorch captures it once more as it is, to be tried beside.
-    Raises UnsupportedError if PyTorch cannot capture the function, or if it draws random numbers."""
+    takes as much memory as all its tensors together. If only the results outlive the function, PyTorch captures it once more
+    as it is, to be tried beside. The function and its results live as long as the plan.
+    Raises UnsupportedError if PyTorch cannot capture the function, or records the history of its memory for the program, or
+    if the function draws random numbers."""
     import torch
 
     from braid import _torch
@@ -104,14 +107,21 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
+            draws = False
             for _ in range(num_warm):
+                state = torch.cuda.get_rng_state(device).tolist()
                 function(*inputs)
+                draws = torch.cuda.get_rng_state(device).tolist() != state
             side.synchronize()
             torch._C._cuda_clearCublasWorkspaces()  # a workspace of the capture's own
+        if draws:
+            raise UnsupportedError("the function draws random numbers, which only PyTorch's own graph can advance")
         captured = torch.cuda.CUDAGraph(keep_graph=True)
         try:
             recorder, memory, outputs = _capture(_torch, captured, side, lambda: function(*inputs), keep_memory, device)
-            plain = _capture_plain(side, lambda: function(*inputs), outputs) if keep_memory else captured
+            recorder.drop()
+            again = keep_memory and not recorder.random and _are_all(outputs, memory, device)
+            plain = _capture_plain(side, lambda: function(*inputs), outputs) if again else captured
         except RuntimeError as error:
             raise UnsupportedError(f"PyTorch cannot capture the function: {str(error).splitlines()[0]}") from error
         finally:
@@ -121,6 +131,7 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
         if plain is captured:
             captured.instantiate()
         imported = _import(captured, recorder, memory, device)
+        imported._owner.kept = (captured, function, inputs, outputs)  # execs of the graph outlive what is returned
     return Optimized(imported, captured, plain, inputs, outputs, device)
 
 
@@ -152,9 +163,13 @@ def _capture(_torch: Any, captured: Any, side: Any, function: Callable[[], Any],
     import torch
 
     def events() -> List[Any]:
-        return list(torch.cuda.memory._snapshot(device)["device_traces"][device.index])
+        traces = torch.cuda.memory._snapshot(device)["device_traces"]
+        return list(traces[device.index]) if device.index < len(traces) else []
 
-    torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=1 << 20)
+    if torch._C._cuda_isHistoryEnabled():
+        raise UnsupportedError("PyTorch records the history of its memory for the program, and keeps only one: end it by "
+                               "torch.cuda.memory._record_memory_history(enabled=None)")
+    torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=_torch.MOST_EVENTS)
     try:
         with torch.cuda.graph(captured, stream=side, capture_error_mode="thread_local"):
             memory = _torch.Memory(events, keeps, device)
@@ -167,6 +182,22 @@ def _capture(_torch: Any, captured: Any, side: Any, function: Callable[[], Any],
     return recorder, memory, outputs
 
 
+def _are_all(outputs: Any, memory: Any, device: Any) -> bool:
+    """Whether these results are all that a call leaves. A second capture would take the place of other tensors, such as
+    gradients that the function has made, and values in an object that PyTorch does not know cannot be found."""
+    import torch
+    from torch.utils import _pytree
+
+    leaves = _pytree.tree_leaves(outputs)
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    known = (type(None), bool, int, float, complex, str)
+    if not all(isinstance(leaf, (torch.Tensor, *known)) for leaf in leaves):
+        return False
+    live = [block["address"] for segment in torch.cuda.memory_snapshot() if segment["device"] == device.index
+            for block in segment["blocks"] if block["state"] == "active_allocated"]
+    return not memory.left(tensors, live)
+
+
 def _capture_plain(side: Any, function: Callable[[], Any], outputs: Any) -> Any:
     """PyTorch's graph with memory that it uses again, and the same tensors as outputs."""
     import torch
@@ -174,9 +205,13 @@ def _capture_plain(side: Any, function: Callable[[], Any], outputs: Any) -> Any:
 
     plain = torch.cuda.CUDAGraph()
     with torch.cuda.graph(plain, stream=side, capture_error_mode="thread_local"):
-        for mine, other in zip(_pytree.tree_leaves(outputs), _pytree.tree_leaves(function())):
-            if isinstance(mine, torch.Tensor) and mine.is_cuda and mine.data_ptr() != other.data_ptr():
-                mine.copy_(other)
+        found, again = _pytree.tree_leaves(outputs), _pytree.tree_leaves(function())
+        if len(found) != len(again):
+            raise RuntimeError(f"it returns {len(again)} values, and returned {len(found)} before")
+        with torch.inference_mode():  # in which any tensor may be written
+            for mine, other in zip(found, again):
+                if isinstance(mine, torch.Tensor) and mine.is_cuda and mine.data_ptr() != other.data_ptr():
+                    mine.copy_(other)
     return plain
 
 

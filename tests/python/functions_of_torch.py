@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of PyTorch are captured and planned. A stand-in plays the driver, and a few lines play PyTorch. Where PyTorch is
 installed, its own schemas are tried too."""
+import gc
 import sys
+import types
+import weakref
 
 import pytest
 from played_torch import TEXTS, make_torch
@@ -137,6 +140,95 @@ def test_random_numbers_are_refused(torch):
         optimize(torch, lambda: torch.ops.rand(a))
 
 
+def test_numbers_drawn_by_other_code_are_refused(torch):
+    a, = tensors(torch, 2)
+
+    def function():
+        torch.drawn[0] += 4  # as a compiled kernel does, by the generator
+        return torch.ops.add(a, a)
+
+    with pytest.raises(braid.UnsupportedError, match="the function draws random numbers"):
+        optimize(torch, function)
+    torch.drawn[0] = 0
+    first = []
+    assert optimize(torch, lambda: [first or torch.drawn.__setitem__(0, first.append(4) or 4), torch.ops.add(a, a)][1]) is not None
+
+
+def test_a_history_of_the_program_is_left_alone(torch):
+    a, = tensors(torch, 2)
+    torch.allocator.record("all")
+    with pytest.raises(braid.UnsupportedError, match="PyTorch records the history of its memory for the program"):
+        braid.torch.optimize(lambda: torch.ops.add(a, a))
+    assert torch.allocator.records == ["all"]
+
+
+def test_an_allocator_that_tells_nothing_is_refused(torch, monkeypatch):
+    from braid import _torch
+
+    a, = tensors(torch, 2)
+    monkeypatch.setattr(_torch, "MOST_EVENTS", 3)
+    with pytest.raises(braid.UnsupportedError, match="allocator has told [0-9]+ events, and then forgets the first"):
+        optimize(torch, lambda: torch.ops.add(torch.ops.add(a, a), a))
+    monkeypatch.setattr(torch.cuda.memory, "_snapshot", lambda device: {"device_traces": []})
+    with pytest.raises(braid.UnsupportedError, match="allocator does not tell of the memory that it hands out"):
+        optimize(torch, lambda: torch.ops.add(a, a))
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_tensors_that_a_call_leaves_are_those_that_the_plan_writes(torch, leaves):
+    a, = tensors(torch, 2)
+    left, num = {}, [0]
+
+    def function():
+        num[0] += 1
+        if leaves:
+            left["gradient"] = torch.ops.add(a, a)
+        return torch.ops.add(a, a)
+
+    made = optimize(torch, function)
+    assert num[0] == 4 + (not leaves)  # a second capture would leave another tensor
+    if leaves:
+        left["gradient"].set(0)
+        made()
+        made.wait()
+        assert left["gradient"].item() == 4
+
+
+def test_results_in_objects_are_those_that_the_plan_writes(torch):
+    a, = tensors(torch, 2)
+    made = optimize(torch, lambda: types.SimpleNamespace(value=torch.ops.add(a, a)))
+    for _ in range(40):  # by each way to play
+        made.outputs.value.set(0)
+        made()
+        made.wait()
+        assert made.outputs.value.item() == 4
+
+
+def test_a_function_that_returns_fewer_values_is_refused(torch):
+    a, = tensors(torch, 2)
+    num = iter([2, 1])
+    with pytest.raises(braid.UnsupportedError, match="it returns 1 values, and returned 2 before"):
+        optimize(torch, lambda: [torch.ops.add(a, a) for _ in range(next(num))], num_warm=0)
+
+
+def test_execs_keep_what_they_play(torch):
+    a, = tensors(torch, 2)
+    gone = weakref.ref(a)
+    made = optimize(torch, lambda a=a: torch.ops.add(a, a))
+    result, captured = made.outputs, weakref.ref(made._captured)
+    del a
+    play = braid.Exec(braid.torch._adopt(made._device), made.graph)
+    del made
+    gc.collect()
+    result.set(0)
+    play.run()
+    assert result.item() == 4 and gone() is not None and captured() is not None
+    play.close()
+    del play
+    gc.collect()
+    assert gone() is None and captured() is None
+
+
 def test_unknown_operations_keep_their_orders(torch):
     a, b = tensors(torch, 2, 3)
 
@@ -247,3 +339,25 @@ def test_random_operations_are_known(real):
     a = real.ones(4)
     for function in (lambda: real.rand(4), lambda: real.nn.functional.dropout(a), lambda: a.bernoulli_(), lambda: real.randn_like(a)):
         assert record(real, function).random
+
+
+def test_operations_whose_memory_is_elsewhere_are_unknown(real):
+    a, b = real.ones(8), real.eye(4)
+    mask = real.nested.nested_tensor([real.ones(2), real.ones(3)])
+    scaled = real.quantize_per_channel(b, real.ones(4), real.zeros(4, dtype=real.int64), 0, real.qint8)
+    for function in (lambda: real.as_strided_copy(a[:2], (8,), (1,)), lambda: real.linalg.inv(b), lambda: real.fft.fft(a),
+                     lambda: mask * 2, lambda: scaled.clone(), lambda: b.to_sparse(), lambda: real.nn.RNN(4, 4)(b)):
+        assert not all(call.is_told for call in record(real, function).calls), function
+
+
+def test_tensors_of_subclasses_and_other_devices_are_unknown(real):
+    class Own(real.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+            return function(*[real.ones(2) if isinstance(arg, cls) else arg for arg in args], **(kwargs or {}))
+
+    own = real.Tensor._make_wrapper_subclass(Own, (2,))
+    calls = record(real, lambda: real.add(own, 1)).calls
+    assert len(calls) == 1 and not calls[0].is_told
+    calls = record(real, lambda: real.ones(2, device="meta").add_(1)).calls
+    assert not any(call.is_told for call in calls)

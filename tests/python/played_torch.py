@@ -38,7 +38,7 @@ class Allocator:
         self.begin = memory.value
 
     def note(self, action, address, size):
-        if self.records and self.records[-1]:
+        if self.is_recording():
             self.events.append({"action": action, "addr": address, "size": size})
 
     def take(self, size):
@@ -60,6 +60,9 @@ class Allocator:
             if at + self.free[at] in self.free:
                 self.free[at] += self.free.pop(at + self.free[at])
 
+    def is_recording(self):
+        return bool(self.records and self.records[-1])
+
     def record(self, enabled, **options):
         self.records.append(enabled)
 
@@ -70,7 +73,7 @@ class Allocator:
 
 class Device:
     def __init__(self, index=0):
-        self.index = index
+        self.index, self.type = index, "cuda"
 
     def __eq__(self, other):
         return self.index == other.index
@@ -101,6 +104,7 @@ def make_torch():
         """One word, or `bytes` of them."""
 
         __torch_dispatch__ = staticmethod(lambda *args: None)
+        is_quantized = is_nested = False
         is_cuda, device, layout, shape, dtype = True, here, strided, (1,), "uint32"
 
         def __init__(self, bytes=4):
@@ -258,16 +262,15 @@ def make_torch():
         rand=Operation("aten.rand_like.default", "self", lambda a: add(a, a), tags=("seeded",)),
         own=Operation("mine.add.default", "self other", add))
     torch.launch, torch.allocator, torch.workspaces = launch, allocator, workspaces
-    torch._C = types.SimpleNamespace(_cuda_clearCublasWorkspaces=workspaces.clear)
-    random = [0]
+    torch._C = types.SimpleNamespace(_cuda_clearCublasWorkspaces=workspaces.clear, _cuda_isHistoryEnabled=allocator.is_recording)
+    torch.inference_mode, torch.drawn = contextlib.nullcontext, [0]
     torch.cuda = types.SimpleNamespace(
         device=lambda device: contextlib.nullcontext(), Stream=Stream, stream=on, current_stream=lambda device=None: Stream.now,
         current_device=lambda: 0, CUDAGraph=CUDAGraph, graph=capture, memory_snapshot=lambda: [
             {"device": 0, "address": allocator.begin, "total_size": SEGMENT, "blocks": allocator.blocks()}],
         memory=types.SimpleNamespace(_record_memory_history=allocator.record,
                                      _snapshot=lambda device: {"device_traces": [allocator.events]}),
-        get_rng_state=lambda device: list(random))
-    torch.random = random
+        get_rng_state=lambda device: types.SimpleNamespace(tolist=torch.drawn.copy))
     Stream.now = Stream()
     leaves = types.SimpleNamespace(tree_leaves=lambda value: list(value) if isinstance(value, (list, tuple)) else [value])
     return {"torch": torch, "torch.utils": types.SimpleNamespace(_pytree=leaves), "torch.utils._pytree": leaves,
