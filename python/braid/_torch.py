@@ -17,8 +17,8 @@ _ATEN = "aten."
 # Kernels of these operations may touch memory that is in no tensor of theirs, such as the states of libraries.
 _UNTOLD = ("linalg_", "_linalg_", "_fft_", "fft_", "stft", "istft", "_cudnn_rnn", "_thnn_", "lstm", "gru", "rnn_", "quantized_", "miopen_",
            "cudnn_ctc", "_cudnn_ctc", "_ctc_loss", "ctc_loss", "_use_cudnn", "cholesky", "_cholesky", "lu_", "_lu", "triangular_solve",
-           "geqrf", "orm", "svd", "eig", "pinverse", "_spars", "sparse", "_cslt", "resize_", "_resize", "set_", "_efficientzero",
-           "record_stream", "_nested", "nested")
+           "geqrf", "orm", "orgqr", "qr", "svd", "eig", "pinverse", "inverse", "det", "logdet", "slogdet", "nuclear_norm", "_spars",
+           "sparse", "_cslt", "resize_", "_resize", "set_", "_efficientzero", "record_stream", "_nested", "nested")
 # These read the rest of a storage beside the tensor that they are given.
 _BEYOND = ("as_strided_",)
 # Arguments that older schemas do not mark as written.
@@ -26,9 +26,9 @@ _UNTOLD_WRITES = ("running_mean", "running_var", "noise")
 # cuBLAS keeps one workspace for all calls on a stream. A tensor map may hide its address.
 _BLAS = ("mm", "addmm", "_addmm", "bmm", "baddbmm", "addbmm", "linear", "matmul", "mv", "addmv", "dot", "vdot", "addr", "_scaled_mm",
          "_grouped_mm", "_scaled_grouped_mm", "_scaled_addmm", "_int_mm", "_foreach_mm", "einsum", "bilinear", "_trilinear", "tensordot",
-         "inner", "chain_matmul", "matrix_", "_compute_linear", "cdist", "_cdist", "_euclidean", "conv_tbc", "cov", "corrcoef",
-         "_dyn_quant_mat", "_mixed_dtypes_linear", "scaled_dot_product", "_scaled_dot_product", "_native_multi_head", "_transformer_encoder",
-         "_triton_")
+         "inner", "chain_matmul", "matrix_", "_compute_linear", "cdist", "_cdist", "_euclidean", "conv_tbc", "thnn_conv", "slow_conv",
+         "_slow_conv", "cov", "corrcoef", "_dyn_quant_mat", "_mixed_dtypes_linear", "scaled_dot_product", "_scaled_dot_product",
+         "_native_multi_head", "_transformer_encoder", "_triton_")
 
 
 @dataclasses.dataclass
@@ -46,6 +46,8 @@ class Recorder(TorchDispatchMode):
     """Notes each operation that captures nodes: `find_nodes()` returns those captured since it was last called. `memory`
     tells what PyTorch's allocator did."""
 
+    supports_higher_order_operators = True
+
     @classmethod
     def is_infra_mode(cls) -> bool:  # compiled code runs as it was compiled, and not operation by operation
         return True
@@ -53,13 +55,13 @@ class Recorder(TorchDispatchMode):
     def __init__(self, find_nodes: Callable[[], List[int]], memory: Any, device: Any):
         super().__init__()
         self.calls: List[Call] = []
-        self.random: Set[str] = set()
+        self.random: Set[str] = set()  # operations that may draw numbers
         self._find_nodes, self._memory, self._device = find_nodes, memory, device
         self._kept: List[Any] = []
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if not hasattr(function, "_schema"):  # an operator of operators: the parts come here
+        if not hasattr(function, "_schema"):  # an operator of operators, whose nodes are of nobody
             return function(*args, **kwargs)
         self._find_nodes()  # of nobody's
         self._memory.begin()

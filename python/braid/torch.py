@@ -103,6 +103,8 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
     from braid import _torch
 
     device = _device_of(inputs)
+    if not hasattr(torch.cuda.CUDAGraph, "raw_cuda_graph"):
+        raise UnsupportedError("braid.torch.optimize takes PyTorch 2.8 or newer, which shows its graphs")
     with torch.cuda.device(device):
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -120,13 +122,13 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
         try:
             recorder, memory, outputs = _capture(_torch, captured, side, lambda: function(*inputs), keep_memory, device)
             recorder.drop()
-            again = keep_memory and not recorder.random and _are_all(outputs, memory, device)
+            again = keep_memory and _are_all(outputs, memory, device)
             plain = _capture_plain(side, lambda: function(*inputs), outputs) if again else captured
         except RuntimeError as error:
             raise UnsupportedError(f"PyTorch cannot capture the function: {str(error).splitlines()[0]}") from error
         finally:
             torch._C._cuda_clearCublasWorkspaces()
-        if recorder.random:
+        if recorder.random and not num_warm:  # else the generator has told
             raise UnsupportedError(f"'{min(recorder.random)}' draws random numbers, which only PyTorch's own graph can advance")
         if plain is captured:
             captured.instantiate()

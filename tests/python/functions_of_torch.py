@@ -128,8 +128,9 @@ def test_temporaries_and_freed_memory_are_kept_apart(torch):
 
 def test_library_memory_orders_its_operations(torch):
     a, b = tensors(torch, 2, 3)
-    made = optimize(torch, lambda: torch.ops.add(torch.ops.mm(a, a), torch.ops.mm(b, b)))
-    assert told(made) == (10, 10, 5, 0)
+    num = []
+    made = optimize(torch, lambda: [num.append(1), torch.ops.add(torch.ops.mm(a, a), torch.ops.mm(b, b))][1])
+    assert told(made) == (10, 10, 5, 0) and len(num) == 5  # the workspace is no reason against a second capture
     assert play(torch, made) == [10] * 3
     assert torch.workspaces == []
 
@@ -137,7 +138,9 @@ def test_library_memory_orders_its_operations(torch):
 def test_random_numbers_are_refused(torch):
     a, = tensors(torch, 2)
     with pytest.raises(braid.UnsupportedError, match="'aten.rand_like.default' draws random numbers"):
-        optimize(torch, lambda: torch.ops.rand(a))
+        optimize(torch, lambda: torch.ops.rand(a), num_warm=0)
+    # One that may draw numbers, and has drawn none: attention without dropout.
+    assert told(optimize(torch, lambda: torch.ops.rand(a))) == (0, 0, 1, 0)
 
 
 def test_numbers_drawn_by_other_code_are_refused(torch):
@@ -196,6 +199,14 @@ def test_tensors_that_a_call_leaves_are_those_that_the_plan_writes(torch, leaves
 
 def test_results_in_objects_are_those_that_the_plan_writes(torch):
     a, = tensors(torch, 2)
+    num = []
+
+    def function():
+        num.append(1)
+        result = torch.ops.add(a, a)
+        return [result, types.SimpleNamespace(value=result)]
+
+    assert optimize(torch, function) is not None and len(num) == 4
     made = optimize(torch, lambda: types.SimpleNamespace(value=torch.ops.add(a, a)))
     for _ in range(40):  # by each way to play
         made.outputs.value.set(0)
@@ -259,6 +270,12 @@ def test_kernels_of_triton_tell_by_their_text(torch, tmp_path):
     made = optimize(torch, function)
     assert told(made) == (3, 1, 1, 0)
     assert play(torch, made) == [5] * 3
+
+
+def test_a_pytorch_that_hides_its_graphs_is_refused(torch, monkeypatch):
+    monkeypatch.delattr(torch.cuda.CUDAGraph, "raw_cuda_graph")
+    with pytest.raises(braid.UnsupportedError, match="takes PyTorch 2.8 or newer"):
+        optimize(torch, lambda: None)
 
 
 def test_a_failure_leaves_pytorch_as_it_was(torch):
@@ -348,6 +365,12 @@ def test_operations_whose_memory_is_elsewhere_are_unknown(real):
     for function in (lambda: real.as_strided_copy(a[:2], (8,), (1,)), lambda: real.linalg.inv(b), lambda: real.fft.fft(a),
                      lambda: mask * 2, lambda: scaled.clone(), lambda: b.to_sparse(), lambda: real.nn.RNN(4, 4)(b)):
         assert not all(call.is_told for call in record(real, function).calls), function
+
+
+def test_operators_of_operators_tell_nothing(real):
+    a = real.ones(4)
+    choice = real.tensor(True)
+    assert record(real, lambda: real.cond(choice, real.sin, real.cos, (a,))).calls == []
 
 
 def test_tensors_of_subclasses_and_other_devices_are_unknown(real):
