@@ -61,9 +61,9 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if not hasattr(function, "_schema"):  # an operator of operators, whose nodes are of nobody
+        if not hasattr(function, "_schema"):  # an operator of operators: no operation has its nodes
             return function(*args, **kwargs)
-        self._find_nodes()  # of nobody's
+        self._find_nodes()  # no operation has those until here
         self._memory.begin()
         reads, writes = _split(function, args, kwargs, self._device)
         result = function(*args, **kwargs)
@@ -72,7 +72,8 @@ class Recorder(TorchDispatchMode):
             made = list(_tensors_of(result, self._device))
             writes += _ranges_of(made)
             writes += self._memory.end(_name_of(function).startswith(_BLAS), made)
-            self._kept += made
+            if self._memory.keeps:
+                self._kept += made
             if getattr(Tag, "nondeterministic_seeded", None) in getattr(function, "tags", ()):
                 self.random.add(str(function))
             values = [*_flat(args), *_flat(kwargs), *_flat(result)]
@@ -155,10 +156,10 @@ class Memory:
 
     def __init__(self, events: Callable[[], List[Dict[str, Any]]], keeps: bool, device: Any):
         self.blocks: List[Range] = []  # each that was handed out
-        self._events, self._keeps, self._device = events, keeps, device
+        self._events, self.keeps, self._device = events, keeps, device
         self._num = len(events())
         self._live: Dict[int, int] = {}
-        self._fresh: Dict[int, int] = {}  # of the operation at hand
+        self._fresh: Dict[int, int] = {}  # since the operation began
         self._library: List[Range] = []
         self._plugs: List[Any] = []
         probe = empty(1, dtype=uint8, device=device)
@@ -198,7 +199,7 @@ class Memory:
                 if address in self._fresh:
                     passing.append((address, size))
         self._num = len(events)
-        if self._keeps and freed:
+        if self.keeps and freed:
             self._plugs += [empty(size, dtype=uint8, device=self._device) for size in sorted(freed, reverse=True)]
             self._num = len(self._events())
         return passing

@@ -126,6 +126,19 @@ def test_temporaries_and_freed_memory_are_kept_apart(torch):
     assert play(torch, reused) == [10] * 3
 
 
+@pytest.mark.parametrize("keeps", [False, True])
+def test_results_that_die_leave_their_memory_if_the_program_wants(torch, keeps):
+    a, b = tensors(torch, 2, 3)
+
+    def function():
+        torch.ops.add(a, a)
+        return torch.ops.add(b, b)
+
+    made = optimize(torch, function, keep_memory=keeps)
+    assert told(made) == (1, 0 if keeps else 1, 2, 0)
+    assert play(torch, made) == [6] * 3
+
+
 def test_library_memory_orders_its_operations(torch):
     a, b = tensors(torch, 2, 3)
     num = []
@@ -251,7 +264,7 @@ def test_unknown_operations_keep_their_orders(torch):
         return unknown
 
     made = optimize(torch, function)
-    assert told(made) == (6, 6, 2, 2)  # those between two sums keep these apart as well
+    assert told(made) == (6, 6, 2, 2)  # nodes between two sums also keep the sums in order
     assert {node["reason"] for node in made.report["unproven"]} == {"no text has it, with parameters of these sizes"}
     assert play(torch, made) == [5] * 3
 
@@ -305,6 +318,8 @@ def real():
 
 class NoMemory:
     """An allocator that nobody asks."""
+
+    keeps = False
 
     def begin(self):
         pass
