@@ -201,7 +201,7 @@ static braid_status check_kind(const char *path, const struct array *bytes)
     if (format != FORMAT)
         return braid_error_invalid("%s is of format %" PRIu32 ", and this version reads %d", path,
                                    format, FORMAT);
-    return bytes->num < HEAD_BYTES ? refuse_damaged(path) : BRAID_OK;
+    return bytes->num < HEAD_BYTES + CHECK_BYTES ? refuse_damaged(path) : BRAID_OK;
 }
 
 // No file of a graph that size has more bytes.

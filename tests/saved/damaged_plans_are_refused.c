@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A damaged or hostile file of a plan is refused, or makes a plan that keeps the graph's order.
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,25 @@ static void any_byte_and_any_length(void **state)
     bytes.num = num;
     write_file(&bytes);
     assert_int_equal(load(graph), BRAID_OK);
+}
+
+// The end of the head, or the check, stands where the regions would begin. Memory behind the bytes
+// of a file is never zero here.
+static void files_may_end_with_their_head(void **state)
+{
+    (void)state;
+    static struct bytes bytes, bad;
+    braid_graph *graph = chains(2, 2, 10);
+    save_plan(graph, &free_costs, 2);
+    read_file(&bytes);
+    assert_int_equal(mallopt(M_PERTURB, 0xa5), 1);
+    for (size_t num = HEAD_BYTES; num < bytes.num; num++) {
+        bad = bytes;
+        bad.num = num;
+        repair_check(&bad);
+        fails(&bad, graph, "is damaged");
+    }
+    mallopt(M_PERTURB, 0);
 }
 
 static void damage(struct bytes *bytes, struct random *random)
@@ -242,9 +262,13 @@ static void what_is_no_file_of_a_plan(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        owning_test(any_byte_and_any_length),    owning_test(hostile_files_give_no_wrong_order),
-        owning_test(each_fault_has_its_message), owning_test(delays_name_nodes_and_causes),
-        owning_test(edges_lead_forward),         owning_test(what_is_no_file_of_a_plan),
+        owning_test(any_byte_and_any_length),
+        owning_test(hostile_files_give_no_wrong_order),
+        owning_test(each_fault_has_its_message),
+        owning_test(delays_name_nodes_and_causes),
+        owning_test(edges_lead_forward),
+        owning_test(what_is_no_file_of_a_plan),
+        owning_test(files_may_end_with_their_head),
     };
     return cmocka_run_group_tests(tests, saved_begin, saved_end);
 }
