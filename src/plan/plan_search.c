@@ -242,26 +242,26 @@ static void finish(struct search *search)
 static void find_free(struct search *search)
 {
     const struct plan_graph *plan = search->pass.plan;
-    const uint32_t num = plan->num_nodes;
+    const uint32_t num = search->pass.is_plain ? plan->num_nodes : 0; // units are nodes
     uint32_t *place = search->pass.left, latest = 0, earliest = num;
-    for (uint32_t i = 0; i < num && search->pass.is_plain; i++)
+    for (uint32_t i = 0; i < num; i++)
         place[plan_ordered_node(plan, i)] = i + 1;
     for (uint32_t i = 1; i <= num; i++) {
         uint32_t node = plan_ordered_node(plan, i - 1), first = num + 1;
-        search->is_free[plan_unit_of(plan, node)] = !search->pass.is_plain || latest > i;
+        search->is_free[node] = latest > i;
         for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++)
             first = least(place[plan->succ_nodes[e]], first);
         latest = latest > first ? latest : first;
     }
     for (uint32_t i = num; i > 0; i--) {
         uint32_t node = plan_ordered_node(plan, i - 1), last = 0;
-        search->is_free[plan_unit_of(plan, node)] |= earliest < i;
+        search->is_free[node] |= earliest < i;
         for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++)
             last = place[plan->pred_nodes[e]] > last ? place[plan->pred_nodes[e]] : last;
         earliest = last < earliest ? last : earliest;
     }
     for (uint32_t unit = 0; unit < plan->num_units; unit++)
-        search->num_free += search->is_free[unit];
+        search->num_free += search->is_free[unit] |= !search->pass.is_plain;
 }
 
 static void load(struct search *search, const struct plan_placement *placement)
