@@ -24,6 +24,39 @@ static braid_status refuse_condition(const struct graph_playing *playing, const 
         braid_node_text(task->node, task->name).text, braid_work_words[task->kind].kind);
 }
 
+static braid_status copy_arguments(const struct graph_playing *playing, braid_stream *stream)
+{
+    static const char what[] = "a copy of an island's arguments";
+    struct gpu_backend *gpu = playing->gpu;
+    struct graph_islands islands = playing->islands;
+    struct gpu_scope scope;
+    bool queued = false;
+    braid_status status = braid_gpu_enter(gpu, &scope, what);
+    if (status)
+        return status;
+    gpu_result result =
+        braid_graph_islands->begin(&islands, gpu, gpu_stream_of(stream->backend), 1, 0, &queued);
+    braid_gpu_leave(gpu, &scope);
+    status = braid_gpu_check(gpu, result, &gpu->api->copy, what);
+    return status || !queued ? status
+                             : gpu->base.ops->stream_synchronize(&gpu->base, stream->backend);
+}
+
+// An island of the whole graph may read its arguments in memory. Its launches by the player bring
+// them there, and a replay is none.
+static braid_status bring_arguments(const struct graph_playing *playing)
+{
+    braid_stream *stream;
+    if (!playing->islands.is_whole)
+        return BRAID_OK;
+    braid_status status = braid_device_lease_stream(playing->device, 0, &stream);
+    if (status)
+        return status;
+    status = copy_arguments(playing, stream);
+    braid_device_return_stream(playing->device, stream);
+    return status;
+}
+
 // The player has instantiated the graph: the driver takes it. The program instantiates the graph
 // around it.
 braid_status braid_driver_graph_export(struct playing *base, const struct stage *stage,
@@ -38,7 +71,9 @@ braid_status braid_driver_graph_export(struct playing *base, const struct stage 
     if (!playing->executable)
         return braid_error(BRAID_UNSUPPORTED, "%s: the plan is one kernel, which no graph has",
                            playing->gpu->label);
-    braid_status status = braid_gpu_enter(playing->gpu, &scope, what);
+    braid_status status = bring_arguments(playing);
+    if (!status)
+        status = braid_gpu_enter(playing->gpu, &scope, what);
     if (status)
         return status;
     braid_gpu_check_freed(playing->gpu, api->executable_destroy(playing->executable),
