@@ -174,6 +174,8 @@ static void arguments_of_islands_come_along(void **state)
     begin_capture(&capture, device, CAPTURE_GLOBAL);
     fail_calls("cuMemcpyAsync:1=999");
     check_fails(braid_exec_launch(exec, capture.stream), BRAID_DEVICE_ERROR, "cuMemcpyAsync");
+    fail_calls("cuStreamSynchronize:1=999");
+    check_fails(braid_exec_launch(exec, capture.stream), BRAID_DEVICE_ERROR, "cuStreamSynchronize");
     fail_calls(NULL);
     check_ok(braid_exec_launch(exec, capture.stream));
     end_capture(&capture);

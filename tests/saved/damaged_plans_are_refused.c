@@ -100,7 +100,7 @@ static void any_byte_and_any_length(void **state)
 }
 
 // The end of the head, or the check, stands where the regions would begin. Memory behind the bytes
-// of a file is never zero here.
+// of a file is never zero here: a sanitizer, which ignores the call, fills it too.
 static void files_may_end_with_their_head(void **state)
 {
     (void)state;
@@ -108,14 +108,14 @@ static void files_may_end_with_their_head(void **state)
     braid_graph *graph = chains(2, 2, 10);
     save_plan(graph, &free_costs, 2);
     read_file(&bytes);
-    assert_int_equal(mallopt(M_PERTURB, 0xa5), 1);
+    (void)mallopt(M_PERTURB, 0xa5);
     for (size_t num = HEAD_BYTES; num < bytes.num; num++) {
         bad = bytes;
         bad.num = num;
         repair_check(&bad);
         fails(&bad, graph, "is damaged");
     }
-    mallopt(M_PERTURB, 0);
+    (void)mallopt(M_PERTURB, 0);
 }
 
 static void damage(struct bytes *bytes, struct random *random)

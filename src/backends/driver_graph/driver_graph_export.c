@@ -24,18 +24,17 @@ static braid_status refuse_condition(const struct graph_playing *playing, const 
         braid_node_text(task->node, task->name).text, braid_work_words[task->kind].kind);
 }
 
-static braid_status copy_arguments(const struct graph_playing *playing, braid_stream *stream)
+static braid_status copy_arguments(struct graph_playing *playing, braid_stream *stream)
 {
     static const char what[] = "a copy of an island's arguments";
     struct gpu_backend *gpu = playing->gpu;
-    struct graph_islands islands = playing->islands;
     struct gpu_scope scope;
     bool queued = false;
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;
-    gpu_result result =
-        braid_graph_islands->begin(&islands, gpu, gpu_stream_of(stream->backend), 1, 0, &queued);
+    gpu_result result = braid_graph_islands->begin(&playing->islands, gpu,
+                                                   gpu_stream_of(stream->backend), 1, 0, &queued);
     braid_gpu_leave(gpu, &scope);
     status = braid_gpu_check(gpu, result, &gpu->api->copy, what);
     return status || !queued ? status
@@ -44,7 +43,7 @@ static braid_status copy_arguments(const struct graph_playing *playing, braid_st
 
 // An island of the whole graph may read its arguments in memory. Its launches by the player bring
 // them there, and a replay is none.
-static braid_status bring_arguments(const struct graph_playing *playing)
+static braid_status bring_arguments(struct graph_playing *playing)
 {
     braid_stream *stream;
     if (!playing->islands.is_whole)
