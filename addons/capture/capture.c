@@ -13,7 +13,7 @@
 #include "base/pointer_map.h"
 #include "base/whole_file.h"
 #include "capture/capture_file.h"
-#include "exec/exec.h"
+#include "exec/exec_memory.h"
 #include "exec/exec_parts.h"
 #include "graph/graph_ranks.h"
 #include "graph/links.h"
@@ -709,6 +709,8 @@ static braid_status write_file(struct capture *capture, const char *path)
 static braid_status check(const braid_exec *exec, const char *path, const uint64_t *out_bytes)
 {
     braid_status status = braid_exec_check(function, exec);
+    if (!status && exec->memory.pool) // a launch may wait for the turn of this thread
+        status = exec->memory.pool->check_launch(exec->memory.pool, function);
     if (status)
         return status;
     if (!path && !out_bytes)

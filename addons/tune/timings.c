@@ -6,7 +6,7 @@
 #include "base/inside.h"
 #include "base/sized.h"
 #include "base/spread.h"
-#include "exec/exec.h"
+#include "exec/exec_memory.h"
 #include "exec/exec_times.h"
 
 // ---- reading ----
@@ -114,6 +114,8 @@ static braid_status begin(const char *function, braid_exec *exec, const void *ou
     if (!exec || !out)
         return braid_error_null(function, exec ? "out_timings" : "exec");
     braid_status status = braid_exec_check(function, exec);
+    if (!status && exec->memory.pool) // a launch may wait for the turn of this thread
+        status = exec->memory.pool->check_launch(exec->memory.pool, function);
     if (status)
         return status;
     struct exec_times *times = braid_exec_get_times(exec);

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <braid/capture.h>
+#include <braid/timings.h>
+
 #include "contract/groups.h"
 #include "contract/nodes.h"
 
@@ -300,7 +303,7 @@ static void threads_launch_execs_of_one_pool(void **state)
 
 struct inner {
     braid_exec *exec;
-    braid_status status;
+    braid_status status, status_of_times, status_of_file;
     char message[300];
 };
 
@@ -311,6 +314,11 @@ static braid_status launch_inside(braid_device *device, braid_stream *stream, vo
     (void)stream;
     inner->status = braid_exec_launch(inner->exec, NULL);
     snprintf(inner->message, sizeof(inner->message), "%s", braid_error_get_message());
+    // Both keep launches away, and another thread's launch of that exec may wait for this one.
+    braid_timings timings;
+    uint64_t bytes;
+    inner->status_of_times = braid_exec_get_timings(inner->exec, &timings);
+    inner->status_of_file = braid_exec_save_capture(inner->exec, NULL, &bytes);
     return BRAID_OK;
 }
 
@@ -333,6 +341,10 @@ static void a_queue_call_cannot_launch_another_exec_of_the_pool(void **state)
     check_ok(braid_exec_launch(outer, NULL));
     check_ok(braid_exec_wait(outer));
     assert_int_equal(inner.status, BRAID_WRONG_STATE);
+    if (braid_exec_get_timings(NULL, NULL) != BRAID_UNSUPPORTED) // an add-on may be left out
+        assert_int_equal(inner.status_of_times, BRAID_WRONG_STATE);
+    if (braid_exec_save_capture(NULL, NULL, NULL) != BRAID_UNSUPPORTED)
+        assert_int_equal(inner.status_of_file, BRAID_WRONG_STATE);
     assert_non_null(
         strstr(inner.message, "inside a queue call of an exec of the same memory pool"));
     check_ok(braid_exec_launch(chain.exec, NULL));
