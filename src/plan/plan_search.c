@@ -345,11 +345,9 @@ static void disturb(struct search *search, uint32_t step)
     for (uint32_t i = 0; i < num; i++) {
         uint32_t unit = search->order[i];
         pass->keys[unit] = search->keys[unit];
-        if (!search->is_free[unit])
-            continue;
         if (step % 2)
             pass->keys[unit] += draw(search, range);
-        else if (draw(search, search->num_free) < 2)
+        else if (draw(search, num) < 2)
             pass->keys[unit] = draw(search, search->length_ns + 1);
     }
     memcpy(pass->lane_of, search->lane_of, num * sizeof(*pass->lane_of));
