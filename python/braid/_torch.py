@@ -57,6 +57,7 @@ class Recorder(TorchDispatchMode):
         self.calls: List[Call] = []
         self.random: Set[str] = set()  # operations that may draw numbers
         self._find_nodes, self._memory, self._device = find_nodes, memory, device
+        self.outside: Dict[int, Any] = {}  # memory of arguments that the capture has not handed out, by address
         self._kept: List[Any] = []
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -77,8 +78,17 @@ class Recorder(TorchDispatchMode):
             if getattr(Tag, "nondeterministic_seeded", None) in getattr(function, "tags", ()):
                 self.random.add(str(function))
             values = [*_flat(args), *_flat(kwargs), *_flat(result)]
+            self._keep_outside(values)
             self.calls.append(Call(str(function), nodes, reads, writes, _is_told(function, values, self._device)))
         return result
+
+    def _keep_outside(self, values: List[Any]) -> None:
+        """Some of it may have no other owner when the capture is over, such as weights that autocast has converted."""
+        for tensor in _tensors_of(values, self._device):
+            if _is_plain(tensor):
+                storage = tensor.untyped_storage()
+                if not self._memory.has(storage.data_ptr()):
+                    self.outside[storage.data_ptr()] = storage
 
     def drop(self) -> None:
         """Lets go of the operations' results."""
@@ -158,6 +168,7 @@ class Memory:
         self.blocks: List[Range] = []  # each that was handed out
         self._events, self.keeps, self._device = events, keeps, device
         self._num = len(events())
+        self._begins: Set[int] = set()
         self._live: Dict[int, int] = {}
         self._fresh: Dict[int, int] = {}  # since the operation began
         self._library: List[Range] = []
@@ -167,6 +178,10 @@ class Memory:
             raise RuntimeError("PyTorch's allocator does not tell of the memory that it hands out")
         del probe
         self._num = len(events())
+
+    def has(self, address: int) -> bool:
+        """Whether a block that it handed out begins there."""
+        return address in self._begins
 
     def begin(self) -> None:
         """Before an operation."""
@@ -193,6 +208,7 @@ class Memory:
             address, size = int(event["addr"]), int(event["size"])
             if event["action"] == "alloc":
                 self._live[address] = self._fresh[address] = size
+                self._begins.add(address)
                 self.blocks.append((address, -(-size // _ROUND) * _ROUND))
             elif event["action"] == "free_completed" and address in self._live:
                 freed.append(self._live.pop(address))
@@ -208,7 +224,7 @@ class Memory:
         """Blocks of the capture among the live ones that neither these results, nor libraries, nor plugs have."""
         own = {tensor.untyped_storage().data_ptr() for tensor in [*outputs, *self._plugs] if _is_plain(tensor)}
         own.update(address for address, _ in self._library)
-        return sorted({address for address, _ in self.blocks} & set(live) - own)
+        return sorted(self._begins & set(live) - own)
 
     def parts(self, cuts: Iterable[Range] = ()) -> List[Range]:
         """The memory as parts that do not overlap. A block that shares bytes with another is one part with it, since an

@@ -133,7 +133,7 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
         if plain is captured:
             captured.instantiate()
         imported = _import(captured, recorder, memory, device)
-        imported._owner.kept = (captured, function, inputs, outputs)  # execs of the graph outlive what is returned
+        imported._owner.kept = (captured, function, inputs, outputs, recorder.outside)  # execs of the graph outlive what is returned
     return Optimized(imported, captured, plain, inputs, outputs, device)
 
 

@@ -253,6 +253,18 @@ def test_execs_keep_what_they_play(torch):
     assert gone() is None and captured() is None
 
 
+def test_execs_keep_what_the_function_forgets(torch):
+    held = tensors(torch, 2)  # as autocast holds weights until it ends
+    forgotten = weakref.ref(held[0])
+    made = optimize(torch, lambda: torch.ops.add(torch.ops.add(held[0], held[0]), held[0]))
+    held.clear()
+    gc.collect()
+    taken = tensors(torch, 9, 9, 9)
+    assert play(torch, made) == [6] * 3 and forgotten() is not None and len(taken) == 3
+    kept = made.imported._owner.kept[-1]
+    assert list(kept) == [forgotten().data_ptr()]  # memory of the capture is kept by PyTorch's graph
+
+
 def test_unknown_operations_keep_their_orders(torch):
     a, b = tensors(torch, 2, 3)
 
@@ -320,6 +332,9 @@ class NoMemory:
     """An allocator that nobody asks."""
 
     keeps = False
+
+    def has(self, address):
+        return False
 
     def begin(self):
         pass
