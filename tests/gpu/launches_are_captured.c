@@ -6,10 +6,9 @@
 
 #include "gpu/capturing.h"
 #include "gpu/gpu_testing.h"
-#include "gpu/island_graph.h"
 #include "support/check.h"
 
-enum { NUM_REPLAYS = 4, NUM_CALLS = 4000 };
+enum { NUM_REPLAYS = 4 };
 
 static void open(struct frame *frame, braid_exec_mode mode)
 {
@@ -142,50 +141,6 @@ static void a_captured_plan_is_imported(void **state)
     frame_finish(frame);
 }
 
-// As the whole graph's island, whose arguments are too many for a launch. The player copies them
-// to the device before its first launch, which there is none of here.
-static braid_exec *make_long_island(braid_device *device, void *ran)
-{
-    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_WHOLE };
-    const uint32_t node = 0;
-    const unsigned long unused = 0;
-    const braid_arg args[] = { BRAID_ARG(ran), BRAID_ARG(node), BRAID_ARG(unused) };
-    braid_graph *graph = own_graph();
-    braid_node last;
-    for (uint32_t i = 0; i < NUM_CALLS; i++) {
-        const braid_kernel_node launch = { .node = { .after = &last, .num_after = i > 0 },
-                                           .kernel = &island_note,
-                                           .args = args,
-                                           .num_args = 3 };
-        check_ok(braid_graph_add_kernel(graph, &launch, &last));
-    }
-    return own_exec(device, graph, &options);
-}
-
-static void arguments_of_islands_come_along(void **state)
-{
-    (void)state;
-    braid_device *device = own_device("cuda");
-    void *ran;
-    struct capture capture;
-    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 256, &ran));
-    memset(ran, 0, 256); // the stand-in's device memory is the host's
-    braid_exec *exec = make_long_island(device, ran);
-    begin_capture(&capture, device, CAPTURE_GLOBAL);
-    fail_calls("cuMemcpyAsync:1=999");
-    check_fails(braid_exec_launch(exec, capture.stream), BRAID_DEVICE_ERROR, "cuMemcpyAsync");
-    fail_calls("cuStreamSynchronize:1=999");
-    check_fails(braid_exec_launch(exec, capture.stream), BRAID_DEVICE_ERROR, "cuStreamSynchronize");
-    fail_calls(NULL);
-    check_ok(braid_exec_launch(exec, capture.stream));
-    end_capture(&capture);
-    replay(&capture);
-    assert_int_equal(*(const unsigned *)ran, NUM_CALLS);
-    finish_capture(&capture);
-    destroy_now(exec);
-    braid_memory_free(device, ran);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,7 +148,6 @@ int main(void)
         standin_test(two_launches_are_two_graphs),
         standin_test(a_plan_is_a_graph),
         standin_test(a_captured_plan_is_imported),
-        standin_test(arguments_of_islands_come_along),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
