@@ -26,6 +26,7 @@
 #                runners try both
 #     captures   random plans launched into captures of the program: each replay writes the bytes of a plain launch
 #     warp       where Warp and MuJoCo Warp are (not among "all of them"): steps beside Warp's own graph
+#     torch      where PyTorch and torchvision are (not among "all of them"): random modules, and models beside PyTorch's graph
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
 #     blackbox   240 failing frames, each in a process of its own: how many name the exact node; the cost of that
 #     beside     the benches launch, rigid, islands and loops, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
@@ -336,7 +337,8 @@ on_the_driver() {
 imported() {
     local tests=$build/tests/import name
     BRAID_TEST_CAPTURES=300 step imported-random on_the_driver "$tests/import_captured_streams_play_as_before"
-    for name in imports_tell_what_they_keep imports_take_whole_graphs_or_refuse; do
+    for name in imports_tell_what_they_keep imports_take_whole_graphs_or_refuse conditionals_play_as_captured \
+        conditionals_take_later_captures statements_tell_the_memory_of_kernels odd_captures_play_or_are_refused; do
         step "imported-$name" on_the_driver "$tests/import_$name"
     done
     step imported-runner on_the_driver "$tests/import_runners_try_the_captured_graph"
@@ -363,6 +365,14 @@ captures() {
         step "captures-$mode-3" captured_plans $mode 3 300
     done
     step captures-island captured_plans island 1 40
+}
+
+torch() {
+    step torch-modules beside_python tests/python/modules_on_a_gpu.py 200
+    step torch beside_python bench/gpu/captured_torch.py --reuse
+    step torch-compiled beside_python bench/gpu/captured_torch.py --compile --models googlenet inception_v3
+    cat "$results/torch-modules.log"
+    grep -h '^|\|^# tried\|^#.*made in' "$results/torch.log" "$results/torch-compiled.log"
 }
 
 solver() {
@@ -610,7 +620,7 @@ for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frame
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times | warp) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times | torch | warp) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

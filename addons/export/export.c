@@ -78,13 +78,12 @@ static braid_status check_nodes(const braid_exec *exec)
 // A queue call is captured by Braid, and later values of an exec inside would not reach it.
 static braid_status check(const braid_exec *exec)
 {
-    char here;
     const struct player *const *players = exec->device->backend->ops->players;
     while (*players && *players != &braid_graph_player)
         players++;
     if (!*players)
         return braid_error(BRAID_UNSUPPORTED, "%s has no graphs", exec->device->label);
-    if (braid_inside_has(&here))
+    if (braid_inside_is_queue_call())
         return braid_error(BRAID_UNSUPPORTED, "a queue call launches it");
     return check_nodes(exec);
 }

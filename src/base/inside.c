@@ -43,6 +43,11 @@ braid_status braid_inside_check(const char *function, const void *exec)
     return BRAID_OK;
 }
 
+bool braid_inside_is_queue_call(void)
+{
+    return innermost && innermost->exec;
+}
+
 // Stacks grow down: the call's part is below the struct.
 bool braid_inside_has(const void *memory)
 {

@@ -26,6 +26,8 @@ void braid_inside_end(const struct inside *inside);
 // `exec`.
 braid_status braid_inside_check(const char *function, const void *exec);
 
+bool braid_inside_is_queue_call(void);
+
 // Whether memory is on the stack of the queue call that this thread is inside of: it is gone when
 // the call returns.
 bool braid_inside_has(const void *memory);

@@ -200,6 +200,7 @@ static void make_blocks(const char *text, unsigned layout)
     struct kernels kernels = {
         .layout = { .group_threads = layout & 1 ? 128 : 32,
                     .num_groups = 2,
+                    .team = 1,
                     .num_blocks = 1,
                     .num_threads = 256,
                     .flat = layout & 2,

@@ -27,10 +27,16 @@ static const char text[] =
     "}\n"
     ".visible .entry maps(.param .align 64 .b8 all[192])\n"
     "{\n"
+    ".reg .b64 %a;\n"
+    "ld.param.u64 %a, [all];\n"
+    "st.global.u32 [%a], 1;\n"
     "ret;\n"
     "}\n"
     ".visible .entry numbers(.param .align 8 .b8 all[200])\n"
     "{\n"
+    ".reg .b64 %a;\n"
+    "ld.param.u64 %a, [all];\n"
+    "st.global.u32 [%a], 1;\n"
     "ret;\n"
     "}\n";
 
