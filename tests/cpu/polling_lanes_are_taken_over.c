@@ -27,10 +27,11 @@ static atomic_uint num_gone_on, num_ends; // runs of these tasks
 
 static void stop_if_open(int signal)
 {
-    (void)signal;
+    (void)signal; // a sanitizer may keep it until the program is gone, when the wait is over
     if (!atomic_load(&wants_stop) || !pthread_equal(pthread_self(), first_walker) ||
+        atomic_load(&wait_is_over) ||
         !atomic_load(&cpu_program_of(program->playing)->lanes[0].open_at) ||
-        atomic_load(&wait_is_over) || atomic_exchange(&is_stopped, true))
+        atomic_exchange(&is_stopped, true))
         return;
     gate_pass(&resume);
     atomic_store(&is_stopped, false);
