@@ -162,7 +162,7 @@ MOST_EVENTS = 1 << 20  # older ones are lost
 
 class Memory:
     """What the allocator hands out during a capture. Memory that is freed is taken at once, if `keeps`, so that no later
-    tensor gets it: two that share memory cannot be used at once. `snapshot()` returns the list of events so far."""
+    tensor gets it: two that share memory cannot be used at once. `events()` returns the list of events so far."""
 
     def __init__(self, events: Callable[[], List[Dict[str, Any]]], keeps: bool, device: Any):
         self.blocks: List[Range] = []  # each that was handed out

@@ -6,18 +6,18 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence
 
 from braid._describe import ACCESSES, unwrap
 from braid._device import Device
 from braid._errors import UnsupportedError, refuse
-from braid._exec import Exec
 from braid._graph import Graph
 from braid._handles import Node
 from braid._import import Imported
 from braid._memory import as_list
 from braid._options import NodeOptions, spell_out
-from braid._runner import Runner, RunnerInfo
+from braid._planned import Planned
+from braid._runner import Runner
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _devices: Dict[int, Device] = {}  # by the ordinal of PyTorch's device
 
 
-class Optimized:
+class Optimized(Planned):
     """A function's work on the GPU as a plan. A call plays it once on PyTorch's current stream, and returns the tensors that
     the function returned, with new values. Made by braid.torch.optimize."""
 
@@ -56,36 +56,6 @@ class Optimized:
         with torch.cuda.device(self._device):
             self._runner.launch(int(torch.cuda.current_stream(self._device).cuda_stream))
         return self.outputs
-
-    def wait(self) -> None:
-        """Blocks until the last call's work has ended."""
-        self._runner.wait()
-
-    @property
-    def graph(self) -> Graph:
-        return self.imported.graph
-
-    @property
-    def exec(self) -> Optional[Exec]:
-        """The exec that calls play by from now on. None while they try ways, and where PyTorch's own graph is the fastest."""
-        return self._runner.exec
-
-    @property
-    def info(self) -> RunnerInfo:
-        """How calls play, and the time of each way that was tried."""
-        return self._runner.info
-
-    @property
-    def report(self) -> Dict[str, Any]:
-        """Nodes, orders, and each node that keeps all its captured orders with the reason."""
-        return self.imported.report
-
-    @property
-    def text(self) -> str:
-        """The same as `report` and `info`, to read."""
-        info = self.info
-        return f"{self.imported.text}plays by: {info.way}{'' if info.is_chosen else ', and tries others'}\n" \
-               f"tried: {info.reason or 'nothing yet'}\n"
 
 
 def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = True, num_warm: int = 3) -> Optimized:

@@ -14,10 +14,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from braid._device import Device
 from braid._errors import InvalidArgumentError, UnsupportedError, refuse
-from braid._exec import Exec
-from braid._graph import Graph
 from braid._import import Conditional, Imported
-from braid._runner import Runner, RunnerInfo
+from braid._planned import Planned
+from braid._runner import Runner
 
 # Warp fills arrays by kernels of its own, whose PTX it does not have. They write to what their first parameter points to.
 _FILL = """
@@ -36,7 +35,7 @@ _FILLS = ".version 7.0\n.target sm_70\n.address_size 64\n" + "".join(
 _devices: Dict[int, Device] = {}  # by the address of Warp's context
 
 
-class Optimized:
+class Optimized(Planned):
     """A function's launches as a plan. A call plays them once on Warp's current stream. Made by braid.warp.optimize."""
 
     imported: Imported
@@ -93,36 +92,6 @@ class Optimized:
         self._runner = Runner(device, imported.graph,
                               as_before=lambda stream: warp.capture_launch(captured, stream=self._on))
         self.imported, self._captured = imported, captured
-
-    def wait(self) -> None:
-        """Blocks until the last call's work has ended."""
-        self._runner.wait()
-
-    @property
-    def graph(self) -> Graph:
-        return self.imported.graph
-
-    @property
-    def exec(self) -> Optional[Exec]:
-        """The exec that calls play by from now on. None while they try ways, and where Warp's own graph is the fastest."""
-        return self._runner.exec
-
-    @property
-    def info(self) -> RunnerInfo:
-        """How calls play, and the time of each way that was tried."""
-        return self._runner.info
-
-    @property
-    def report(self) -> Dict[str, Any]:
-        """Nodes, orders, and each node that keeps all its captured orders with the reason."""
-        return self.imported.report
-
-    @property
-    def text(self) -> str:
-        """The same as `report` and `info`, to read."""
-        info = self.info
-        return f"{self.imported.text}plays by: {info.way}{'' if info.is_chosen else ', and tries others'}\n" \
-               f"tried: {info.reason or 'nothing yet'}\n"
 
 
 def optimize(function: Callable[[], Any], device: Any = None, *, is_unwatched: bool = False,
