@@ -238,7 +238,7 @@ static void finish(struct search *search)
 }
 
 // Nothing runs beside a node if all before it have a successor up to it, and all behind it have a
-// predecessor from it on. Its key then changes nothing.
+// predecessor from it on.
 static void find_free(struct search *search)
 {
     const struct plan_graph *plan = search->pass.plan;
