@@ -26,6 +26,7 @@ void braid_inside_end(const struct inside *inside);
 // `exec`.
 braid_status braid_inside_check(const char *function, const void *exec);
 
+// Whether this thread is inside a queue call.
 bool braid_inside_is_queue_call(void);
 
 // Whether memory is on the stack of the queue call that this thread is inside of: it is gone when
