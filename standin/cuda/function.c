@@ -125,7 +125,7 @@ CUresult function_get_parameter(CUfunction function, size_t index, size_t *out_o
 {
     if (index >= function->num_parameters || out_offset == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    *out_offset = function->parameters[index].offset;
+    *out_offset = function->parameters[index].told;
     if (out_bytes != NULL)
         *out_bytes = function->parameters[index].bytes;
     return CUDA_SUCCESS;

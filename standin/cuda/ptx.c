@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FIRST_CONSTANT = 0x210 }; // a GPU of compute capability 9.0 has the first parameter there
+
 static const char *skip_comment(const char *text)
 {
     if (text[1] == '/')
@@ -95,7 +97,13 @@ static bool read_parameter(const char **text, struct ptx_entry *entry, char *tok
     size_t offset = (entry->argument_bytes + align - 1) / align * align;
     if (count > MAX_ARGUMENT_BYTES || offset + size * count > MAX_ARGUMENT_BYTES)
         return false;
-    entry->parameters[entry->num_parameters++] = (struct parameter){ offset, size * count };
+    size_t told = 0;
+    if (entry->num_parameters > 0) {
+        const struct parameter *last = &entry->parameters[entry->num_parameters - 1];
+        told = last->told + last->bytes;
+    }
+    told = (FIRST_CONSTANT + told + align - 1) / align * align - FIRST_CONSTANT;
+    entry->parameters[entry->num_parameters++] = (struct parameter){ offset, size * count, told };
     entry->argument_bytes = offset + size * count;
     return true;
 }

@@ -10,6 +10,7 @@ enum { MAX_ENTRY_NAME = 256, MAX_PARAMETERS = 128, MAX_ARGUMENT_BYTES = 32764 };
 
 struct parameter {
     size_t offset, bytes;
+    size_t told; // the offset that the driver tells: those of a GPU begin behind other constants
 };
 
 struct ptx_entry {

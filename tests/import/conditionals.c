@@ -14,8 +14,8 @@
     "ld.param.u64 %d, [word]; ld.global.u32 %r, [%d];\n"
 #define NEGATE "setp.eq.u32 %p, %r, 0;\nselp.u32 %r, 1, 0, %p;\n"
 #define NUMBER                                                                                     \
-    ".visible .entry number(.param .u64 to, .param .u64 number) {\n.reg .u64 %d<2>;\n"             \
-    "ld.param.u64 %d0, [to]; ld.param.u64 %d1, [number]; st.global.u64 [%d0], %d1;\nret;\n}\n"
+    ".visible .entry number(.param .u64 to, .param .u64 value) {\n.reg .u64 %d<2>;\n"              \
+    "ld.param.u64 %d0, [to]; ld.param.u64 %d1, [value]; st.global.u64 [%d0], %d1;\nret;\n}\n"
 #define KERNELS                                                                                    \
     HEAD CHANGE("up", "add.u32 %r, %r, 1;") CHANGE("down", "sub.u32 %r, %r, 1;") CHANGE(           \
         "clear",                                                                                   \
@@ -25,35 +25,21 @@
                           "ld.global.u32 %r, [%d0]; st.global.u32 [%d1], %r;\nret;\n}\n" NUMBER
 
 const char conditional_text[] = KERNELS;
-static const char all[] = KERNELS CHANGE(
-    "hidden",
-    "sub.u32 %r, %r, 1;") ".visible .entry set_in_struct(.param .u64 word, .param .align 8 .b8 "
-                          "one[16])" LOAD PASS(
-                              "one+8") "ret;\n}\n"
-                                       ".extern .func cudaGraphSetConditional(.param .b64 h, "
-                                       ".param .b32 v);\n"
-                                       ".visible .entry set(.param .u64 one, .param .u64 "
-                                       "word)" LOAD PASS(
-                                           "one") "ret;\n}\n"
-                                                  ".visible .entry set_unnamed(.param .u64 "
-                                                  "one, .param .u64 "
-                                                  "word)" LOAD PASS(
-                                                      "one") "ret;\n}\n"
-                                                             ".visible .entry set_not(.param "
-                                                             ".u64 one, .param "
-                                                             ".u64 "
-                                                             "word)" LOAD NEGATE PASS(
-                                                                 "one") "ret;\n}\n"
-                                                                        ".visible .entry "
-                                                                        "set_both(.param .u64 "
-                                                                        "one, .param "
-                                                                        ".u64 other, .param "
-                                                                        ".u64 word)" LOAD PASS(
-                                                                            "one")
-                                                                            NEGATE PASS(
-                                                                                "other") "ret;"
-                                                                                         "\n}"
-                                                                                         "\n";
+// clang-format off
+// The driver takes a call of a function only behind the function's declaration.
+#define TAKES(name, params) ".visible .entry " name "(" params ", .param .u64 word)" LOAD
+static const char all[] =
+    KERNELS
+    ".extern .func cudaGraphSetConditional(.param .b64 h, .param .b32 v);\n"
+    CHANGE("hidden", "sub.u32 %r, %r, 1;")
+    ".visible .entry set_in_struct(.param .u64 word, .param .align 8 .b8 one[16])"
+    LOAD PASS("one+8") "ret;\n}\n"
+    TAKES("set", ".param .u64 one") PASS("one") "ret;\n}\n"
+    TAKES("set_unnamed", ".param .u64 one") PASS("one") "ret;\n}\n"
+    TAKES("set_not", ".param .u64 one") NEGATE PASS("one") "ret;\n}\n"
+    TAKES("set_both", ".param .u64 one, .param .u64 other")
+    PASS("one") NEGATE PASS("other") "ret;\n}\n";
+// clang-format on
 
 static const char *const setters[3] = { "set", "set_not", "set_both" };
 struct conditionals there;
