@@ -27,6 +27,7 @@
 #     captures   random plans launched into captures of the program: each replay writes the bytes of a plain launch
 #     warp       where Warp and MuJoCo Warp are (not among "all of them"): steps beside Warp's own graph
 #     torch      where PyTorch and torchvision are (not among "all of them"): random modules, and models beside PyTorch's graph
+#     torch_ranks  two GPUs and PyTorch (not among "all of them"): functions with collectives on two ranks
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
 #     blackbox   240 failing frames, each in a process of its own: how many name the exact node; the cost of that
 #     beside     the benches launch, rigid, islands and loops, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
@@ -375,6 +376,12 @@ torch() {
     grep -h '^|\|^# tried\|^#.*made in' "$results/torch.log" "$results/torch-compiled.log"
 }
 
+torch_ranks() {
+    PYTHONPATH=$build/python${PYTHONPATH:+:$PYTHONPATH} NCCL_NVLS_ENABLE=0 \
+        step torch-ranks timeout 300 python3 tests/python/ranks_of_torch_on_gpus.py 40
+    cat "$results/torch-ranks.log"
+}
+
 solver() {
     step solver timeout 200 "$build/bench/bench_gpu_solver"
     step solver-cupy timeout 100 python3 bench/gpu/solver.py
@@ -620,7 +627,7 @@ for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frame
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times | torch | warp) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times | torch | torch_ranks | warp) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

@@ -13,6 +13,8 @@ from braid._import import Statement
 
 Range = Tuple[int, int]  # an address and a number of bytes
 _ATEN = "aten."
+# Each touches the tensors that it is given and returns, and memory of its library. Schemas do not mark all that they write.
+_COLLECTIVES = ("c10d.", "_c10d_functional.")
 
 # Kernels of these operations may touch memory that is in no tensor of theirs, such as the states of libraries.
 _UNTOLD = ("linalg_", "_linalg_", "_fft_", "fft_", "stft", "istft", "_cudnn_rnn", "_thnn_", "lstm", "gru", "rnn_", "quantized_", "miopen_",
@@ -58,6 +60,7 @@ class Recorder(TorchDispatchMode):
         self.random: Set[str] = set()  # operations that may draw numbers
         self._find_nodes, self._memory, self._device = find_nodes, memory, device
         self.outside: Dict[int, Any] = {}  # memory of arguments that the capture has not handed out, by address
+        self._collectives: List[Range] = []  # memory that stands for their library's
         self._kept: List[Any] = []
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -65,8 +68,13 @@ class Recorder(TorchDispatchMode):
         if not hasattr(function, "_schema"):  # an operator of operators: no operation has its nodes
             return function(*args, **kwargs)
         self._find_nodes()  # no operation has those until here
+        is_collective = str(function).startswith(_COLLECTIVES)
+        if is_collective:
+            self._order_collectives()
         self._memory.begin()
         reads, writes = _split(function, args, kwargs, self._device)
+        if is_collective:
+            reads, writes = [], reads + writes + self._collectives
         result = function(*args, **kwargs)
         nodes = self._find_nodes()
         if nodes:
@@ -81,6 +89,11 @@ class Recorder(TorchDispatchMode):
             self._keep_outside(values)
             self.calls.append(Call(str(function), nodes, reads, writes, _is_told(function, values, self._device)))
         return result
+
+    def _order_collectives(self) -> None:
+        """All of them write one block, so that each rank keeps their order. Otherwise ranks could wait for each other."""
+        if not self._collectives:
+            self._collectives = [self._memory.hold()]
 
     def _keep_outside(self, values: List[Any]) -> None:
         """Some of it may have no other owner when the capture is over, such as weights that autocast has converted."""
@@ -105,7 +118,7 @@ def _name_of(function: Any) -> str:
 
 def _is_told(function: Any, values: Iterable[Any], device: Any) -> bool:
     """Whether the schema and the tensors say all that the operation touches. Memory of other devices is not followed."""
-    if not str(function).startswith(_ATEN) or _name_of(function).startswith(_UNTOLD + _BEYOND):
+    if not str(function).startswith((_ATEN, *_COLLECTIVES)) or _name_of(function).startswith(_UNTOLD + _BEYOND):
         return False
     return all(_is_plain(value) and (value.device == device or value.device.type == "cpu")
                for value in values if isinstance(value, Tensor))
@@ -196,6 +209,12 @@ class Memory:
         stay = [(address, size) for address, size in self._fresh.items() if address not in own and self._live.get(address) == size]
         self._library += stay
         return freed + stay + (self._library if uses_library else [])
+
+    def hold(self) -> Range:
+        """A block that no operation gets."""
+        self._plugs.append(empty(1, dtype=uint8, device=self._device))
+        self._look()
+        return self._plugs[-1].data_ptr(), 1
 
     def _look(self) -> List[Range]:
         """Follows the allocator. Returns blocks that it handed out and took back since."""

@@ -214,9 +214,33 @@ static void a_struct_that_may_hold_tensor_maps_is_refused(void **state)
     assert_non_null(strstr(braid_error_get_message(), "in a tensor map"));
 }
 
+// Kernels of NCCL have a domain of their own, by which others' fences do not wait for them.
+static void a_kernel_of_another_sync_domain_is_imported(void **state)
+{
+    struct world *world = *state;
+    CUdeviceptr both[] = { world->one, world->other };
+    uint64_t which = 8;
+    CUlaunchAttribute domain = { .id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN };
+    domain.value.memSyncDomain = 1;
+    const CUlaunchConfig config = { 1, 1, 1, 1, 1, 1, 0, world->captured, &domain, 1 };
+    CUfunction function;
+    uint32_t found = 0;
+    must(cuMemsetD32_v2(world->other, 0, 1));
+    must(cuModuleGetFunction(&function, world->module, "choose"));
+    begin_capture(world);
+    must(cuLaunchKernelEx(&config, function, (void *[]){ both, &which }, NULL));
+    must(cuStreamEndCapture(world->captured, &world->graph));
+    play_with(world, &(braid_import_options){ .texts = (const char *[]){ text }, .num_texts = 1 },
+              0);
+    must(cuMemcpyDtoH_v2(&found, world->other, sizeof(found)));
+    assert_int_equal(found, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_kernel_of_another_sync_domain_is_imported, open_world,
+                                        close_world),
         cmocka_unit_test_setup_teardown(a_copy_of_no_bytes_passes_orders_on, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_free_of_another_graphs_memory_is_refused, open_world,

@@ -148,6 +148,24 @@ def test_library_memory_orders_its_operations(torch):
     assert torch.workspaces == []
 
 
+def test_collectives_keep_their_order_and_write_what_they_get(torch):
+    a, b, c = tensors(torch, 2, 3, 4)
+
+    def function():
+        torch.ops.reduce([a], "group")
+        torch.ops.reduce([b], "group")
+        torch.ops.raise_(c)
+        return torch.ops.add(a, c)
+
+    made = optimize(torch, function, num_warm=0)
+    assert told(made) == (6, 3, 4, 0)  # the collectives, and what the sum reads
+    for tensor, value in zip((a, b, c), (2, 3, 4)):
+        tensor.set(value)
+    made()
+    made.wait()
+    assert (made.outputs.item(), b.item()) == (3 + 5, 4)
+
+
 def test_random_numbers_are_refused(torch):
     a, = tensors(torch, 2)
     with pytest.raises(braid.UnsupportedError, match="'aten.rand_like.default' draws random numbers"):
