@@ -116,9 +116,20 @@ def full_name(test):
     return "/".join(suites[:1] + [test["name"]])
 
 
+def is_in_suite(test, name):
+    return any(suite.endswith(f":{name}") for suite in test["suite"])
+
+
+def choose_cache(test, build):
+    """Where Braid keeps what NVRTC made: tests in the suite "compiles" share it, and compile a text once."""
+    if not is_in_suite(test, "compiles"):
+        return "off"
+    return os.environ.get("BRAID_TEST_CACHE") or os.path.join(os.path.abspath(build), "compiled")
+
+
 def run_test(test, build, wrapper, multiplier):
     outcome = Outcome(full_name(test))
-    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", BRAID_CACHE="off", **test["env"])
+    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", BRAID_CACHE=choose_cache(test, build), **test["env"])
     limit = test["timeout"] * multiplier if test["timeout"] > 0 else None
     start = time.monotonic()
     try:
@@ -225,7 +236,7 @@ def list_tests(build, patterns):
 
 def mostly_waits(test):
     """A test in the suite "waiting" sleeps until some time is over, and needs no core for that."""
-    return any(suite.endswith(":waiting") for suite in test["suite"])
+    return is_in_suite(test, "waiting")
 
 
 def run_all(tests, arguments):

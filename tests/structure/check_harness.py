@@ -56,6 +56,8 @@ def main():
     results.append(("a skip keeps its reason", outcome.skips == ["a: not here: no GPU"]))
     outcome, _ = count("1..1\nno end of linenot ok 1 - a\n", 1, False)
     results.append(("a failure keeps its name whatever stands before it", outcome.failures == ["a"]))
+    caches = [harness.choose_cache({"suite": suite}, "b") for suite in (["braid", "braid:gpu"], ["braid", "braid:gpu", "braid:compiles"])]
+    results.append(("only tests that compile keep code", caches == ["off", os.environ.get("BRAID_TEST_CACHE") or os.path.abspath("b/compiled")]))
     status, printed = run_nothing()
     results.append(("running no test at all fails", status == 1 and "plannr" in printed))
     print(f"1..{len(results)}")
