@@ -40,6 +40,9 @@ struct block {
 };
 
 static struct block *blocks; // newest first
+// The same by their starts, and how many of them may overlap others.
+static struct block **sorted;
+static size_t num_blocks, room, num_registered;
 static size_t used[MAX_DEVICES];
 static size_t graveyard_bytes, graveyard_blocks;
 static long bad_accesses;
@@ -50,11 +53,33 @@ static bool on_device(const struct block *block)
     return block->kind == MEMORY_DEVICE || block->kind == MEMORY_MANAGED;
 }
 
+// How many begin there or before.
+static size_t num_until(const char *at)
+{
+    size_t low = 0, high = num_blocks;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (sorted[middle]->start <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool has(const struct block *block, const char *at)
+{
+    return at >= block->start && (size_t)(at - block->start) < block->bytes;
+}
+
+// Every argument of each kernel may be an address.
 static struct block *find(const void *memory)
 {
-    const char *at = memory;
+    size_t num = num_until(memory);
+    if (num_registered == 0)
+        return num > 0 && has(sorted[num - 1], memory) ? sorted[num - 1] : NULL;
     for (struct block *block = blocks; block != NULL; block = block->next)
-        if (at >= block->start && (size_t)(at - block->start) < block->bytes)
+        if (has(block, memory))
             return block;
     return NULL;
 }
@@ -107,6 +132,11 @@ static void allow_access(struct block *block)
 static void erase(struct block **link)
 {
     struct block *block = *link;
+    size_t at = num_until(block->start) - 1;
+    while (sorted[at] != block)
+        at--;
+    memmove(&sorted[at], &sorted[at + 1], (--num_blocks - at) * sizeof(*sorted));
+    num_registered -= block->kind == MEMORY_REGISTERED;
     *link = block->next;
     if (block->kind != MEMORY_REGISTERED) {
 #ifdef HAS_ADDRESS_SANITIZER
@@ -136,6 +166,12 @@ static void trim_graveyard(void)
 
 static struct block *add_block(CUcontext context, enum memory_kind kind, void *start, size_t bytes)
 {
+    size_t at = num_until(start), more = room == 0 ? 64 : 2 * room;
+    struct block **larger = num_blocks < room ? sorted : realloc(sorted, more * sizeof(*sorted));
+    if (larger == NULL)
+        return NULL;
+    room = num_blocks < room ? room : more;
+    sorted = larger;
     struct block *block = calloc(1, sizeof(*block));
     if (block == NULL)
         return NULL;
@@ -145,6 +181,9 @@ static struct block *add_block(CUcontext context, enum memory_kind kind, void *s
     block->context = context;
     block->id = ++last_id;
     blocks = block;
+    memmove(&sorted[at + 1], &sorted[at], (num_blocks++ - at) * sizeof(*sorted));
+    sorted[at] = block;
+    num_registered += kind == MEMORY_REGISTERED;
     return block;
 }
 
