@@ -33,7 +33,8 @@ struct block {
     struct thread *threads;
     unsigned num, ended;
     unsigned ctaid[3];
-    unsigned char *shared;
+    uint64_t *registers; // one thread's behind the other's, as in local
+    unsigned char *shared, *local;
     struct barrier barriers[NUM_BARRIERS];
 };
 

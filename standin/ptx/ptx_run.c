@@ -284,35 +284,36 @@ static bool create_block(struct run *run, struct block *block, size_t index)
     const struct grid *grid = run->grid;
     const struct code *code = run->code;
     const unsigned *size = grid->block;
+    const size_t num_registers = code->num_registers + 1,
+                 local_bytes = (code->local_bytes + 31) / 16 * 16;
     block->num = size[0] * size[1] * size[2];
     block->ctaid[0] = (unsigned)(index % grid->grid[0]);
     block->ctaid[1] = (unsigned)(index / grid->grid[0] % grid->grid[1]);
     block->ctaid[2] = (unsigned)(index / grid->grid[0] / grid->grid[1]);
     block->shared = calloc(code->shared_bytes + grid->shared_bytes + 16, 1);
     block->threads = calloc(block->num, sizeof(*block->threads));
-    if (!block->shared || !block->threads)
+    block->registers = calloc(block->num * num_registers, sizeof(*block->registers));
+    block->local = calloc(block->num, local_bytes);
+    if (!block->shared || !block->threads || !block->registers || !block->local)
         return false;
     memset(block->shared, 0xa5, code->shared_bytes + grid->shared_bytes);
     for (unsigned i = 0; i < block->num; i++) {
         struct thread *thread = &block->threads[i];
-        *thread = (struct thread){ .index = i, .block = block };
+        *thread = (struct thread){ .index = i,
+                                   .block = block,
+                                   .registers = block->registers + i * num_registers,
+                                   .local = block->local + i * local_bytes };
         thread->tid[0] = i % size[0];
         thread->tid[1] = i / size[0] % size[1];
         thread->tid[2] = i / size[0] / size[1];
-        thread->registers = calloc(code->num_registers + 1, sizeof(*thread->registers));
-        thread->local = calloc(code->local_bytes + 16, 1);
-        if (!thread->registers || !thread->local)
-            return false;
     }
     return true;
 }
 
 static void destroy_block(struct block *block)
 {
-    for (unsigned i = 0; block->threads && i < block->num; i++) {
-        free(block->threads[i].registers);
-        free(block->threads[i].local);
-    }
+    free(block->registers);
+    free(block->local);
     free(block->threads);
     free(block->shared);
 }
