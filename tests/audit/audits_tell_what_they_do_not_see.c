@@ -228,6 +228,7 @@ static void a_node_that_makes_a_child_is_named(void **state)
     munmap(shared, PAGE);
 }
 
+enum { NODES = 4 };
 static atomic_bool has_ended;
 
 static void *fork_often(void *words)
@@ -240,7 +241,7 @@ static void *fork_often(void *words)
 
 static void write_often(void *words)
 {
-    for (int i = 0; i < 20000; i++)
+    for (int i = 0; i < 10000; i++)
         ((volatile uint32_t *)words)[i % 2] = 1;
 }
 
@@ -252,7 +253,7 @@ static void a_child_does_not_wait_for_threads_of_its_parent(void **state)
     skip_because("the child of a program with threads cannot start any under the sanitizer");
 #endif
     pthread_t thread;
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < NODES; i++)
         add_call(write_often, 4, BRAID_EXCLUSIVE);
     atomic_store(&has_ended, false);
     assert_int_equal(pthread_create(&thread, NULL, fork_often, audited.words), 0);
@@ -261,7 +262,7 @@ static void a_child_does_not_wait_for_threads_of_its_parent(void **state)
     pthread_join(thread, NULL);
     for (size_t i = 0; i < audited.findings.num; i++)
         assert_int_equal(audited.findings.items[i].told.kind, BRAID_AUDIT_WRITES);
-    assert_int_equal(audited.findings.num, 10);
+    assert_int_equal(audited.findings.num, NODES);
 }
 
 int main(void)
