@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // In frames in which a parameter disables the last reader of a result, the nodes that make it rest
-// as well. Values of nodes that are left out are set in vain.
+// as well. To set a value of a node that is left out has no effect.
 #include <braid/braid.h>
 
 #include "exec/exec.h"

@@ -261,9 +261,9 @@ static void write_nodes(const struct page *page)
     FILE *file = page->file;
     fprintf(
         file,
-        "<h2>The nodes that matter</h2>\n<p>The longest of those that each began behind the one "
-        "before, to the end of the frame, as %s. A node in a loop counts with all its "
-        "iterations.</p>\n",
+        "<h2>The nodes that matter</h2>\n<p>In one chain of nodes, each began when the one before "
+        "had ended, and the last ended the frame, as %s. The table has the longest nodes of that "
+        "chain. A node in a loop counts with all its iterations.</p>\n",
         report->measured ? "measured" : "planned");
     fputs("<table id=\"nodes\"><tr><th>node</th><th>planned</th><th>of the frame</th>", file);
     fputs(report->measured ? "<th>measured</th>" : "", file);
