@@ -6,9 +6,12 @@ What a block is, its language and the comment before it say:
 
     ```c with a main function      a program; where a ```text block follows, that is what it prints
     <!-- in NAME -->  ```c         a part of docs/book/code/NAME, put in place of its line `here`; ... prints, likewise
-    <!-- goes on -->  ```c         put behind the parts before it, into the same program; the whole is compiled and runs
+    <!-- goes on -->  ```c         put behind the parts in C before it, into the same program; the whole is compiled and runs
     ```cpp                         likewise, as C++17
-    ```python                      a part of a program that tests/python runs
+    ```python                      a part of a program that tests/python/check_blocks.py runs
+
+Parts of several languages may follow each other: a ```text behind them is printed by each.
+
     ```console                     commands of the tool, "$ braid ...", and what they print; a line "..." is any lines
 
 Without a tool (TOOL is empty) its commands are skipped. Speaks TAP.
@@ -36,6 +39,11 @@ class Block:
     comment: str
 
 
+    @property
+    def is_part(self):
+        return self.comment == "goes on" or self.comment.startswith("in ")
+
+
 class Fault(Exception):
     pass
 
@@ -59,6 +67,16 @@ def read_blocks(path):
     return blocks
 
 
+def said_behind(blocks, index):
+    """What a text behind a block says that it prints; None: nothing is said."""
+    for block in blocks[index + 1:]:
+        if block.language == "text":
+            return block.text
+        if block.language == blocks[index].language or not block.is_part:
+            return None
+    return None
+
+
 def run(command, **options):
     return subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=120, **options)
@@ -69,34 +87,33 @@ class Page:
         self.blocks, self.name = read_blocks(path), os.path.splitext(os.path.relpath(path, os.path.join(tree, "docs")))[0]
         self.tree, self.lib_folder, self.tool = tree, os.path.abspath(library), tool
         self.compilers, self.folder = compilers, folder
-        self.template, self.parts = None, []  # the program that parts go into
+        self.programs = {}  # by language: the program that parts go into, the parts, and what each says that it prints
 
-    def expected(self, index):
-        """What the block behind says is printed; None: nothing is said."""
-        following = self.blocks[index + 1:index + 2]
-        return following[0].text if following and following[0].language == "text" else None
-
-    def source(self, block):
-        """The program that a block is, or is a part of."""
+    def source(self, index, block):
+        """The program that a block is, or is a part of, and what all of it prints."""
+        said = said_behind(self.blocks, index)
         if re.search(r"^int main\(", block.text, re.MULTILINE):
-            return block.text
+            return block.text, said
         where = re.fullmatch(r"in (\S+)", block.comment)
         if where:
             with open(os.path.join(self.tree, "docs", "book", "code", where.group(1)), encoding="utf-8") as file:
-                self.template, self.parts = file.read(), []
-        elif block.comment != "goes on" or not self.template:
+                self.programs[block.language] = file.read(), [], []
+        elif block.comment != "goes on" or block.language not in self.programs:
             raise Fault("no program, and no comment says which one it is a part of")
-        self.parts.append(block.text)
-        if not HERE.search(self.template):
+        template, parts, texts = self.programs[block.language]
+        parts.append(block.text)
+        texts += [said] if said is not None else []
+        if not HERE.search(template):
             raise Fault("the program has no line `// here`")
-        return HERE.sub(lambda _: "".join(self.parts), self.template, count=1)
+        return HERE.sub(lambda _: "\n".join(parts), template, count=1), "".join(texts) if texts else None
 
-    def goes_on(self, index):
-        return self.blocks[index + 1:index + 2] and self.blocks[index + 1].comment == "goes on"
+    def goes_on(self, index, language):
+        following = [block for block in self.blocks[index + 1:] if block.language == language]
+        return following and following[0].comment == "goes on"
 
     def compile_and_run(self, index, block):
-        text = self.source(block)
-        if self.goes_on(index):
+        text, expected = self.source(index, block)
+        if self.goes_on(index, block.language):
             return  # compiled with the last of its parts
         name = os.path.join(self.folder, f"block_{block.line}")
         path = f"{name}.{block.language}"
@@ -112,7 +129,6 @@ class Page:
         ran = run([name], cwd=self.folder, env={**os.environ, "LD_LIBRARY_PATH": self.lib_folder})
         if ran.returncode:
             raise Fault(f"exit status {ran.returncode}:\n{ran.stdout}")
-        expected = self.expected(index)
         if expected is not None:
             compare(expected, ran.stdout)
 

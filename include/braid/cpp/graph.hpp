@@ -258,7 +258,7 @@ template <class Errors> class basic_graph
                     num_values);
     }
     // Runs a callable by the rules of braid_host_call.
-    template <class Call>
+    template <class Call, class = std::enable_if_t<!std::is_convertible_v<Call, braid_resource>>>
     result<braid_node> host(const task &what, Call call, bool blocking = false)
     {
         static_assert(std::is_invocable_v<Call &>, "a host call takes no arguments");
