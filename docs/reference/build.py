@@ -13,7 +13,7 @@ import sys
 
 COPIED = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "docs/**/*.md", "docs/**/*.svg",
           "docs/**/*.png", "docs/conf.py", "examples/**/*.md", "examples/**/*.svg", "examples/**/*.c", "examples/**/*.cpp",
-          "examples/**/*.py", "examples/**/*.dot"]
+          "examples/**/*.py", "examples/**/*.dot", "docs/book/code/*"]
 
 
 def _copy(tree, to):
