@@ -21,7 +21,8 @@ typedef struct braid_device braid_device;
 typedef struct braid_backend_info {
     const char *name;
     uint32_t num_devices; // 0: none; `reason` says why
-    // The attempts and why they failed; "" when there are devices. No object owns it.
+    // Each attempt, and why it failed; "" if there are devices. The text is here, since no object
+    // owns it.
     char reason[512];
 } braid_backend_info;
 
@@ -48,7 +49,7 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_backend_get_device(const char *
                                                                     uint32_t ordinal,
                                                                     braid_found_device *out_device);
 
-// Allocates memory. The alignment is a power of two, of which `bytes` need be no multiple. NULL:
+// Allocates memory. `alignment` is a power of two, and `bytes` need not be a multiple of it. NULL:
 // memory ran out.
 typedef void *braid_allocate_function(size_t bytes, size_t alignment, void *user);
 
@@ -126,8 +127,8 @@ typedef struct braid_device_info {
     const struct braid_place_model *place_model;
     // A single device's, by braid_exec_mode: the cost models of braid_exec_create. NULL: a group.
     const struct braid_cost_model *const *costs;
-    // Streams and events of the device: all that Braid has created; those it holds now, pooled and
-    // wrapped ones; those that execs lease.
+    // Streams and events of the device. Created: all that Braid ever made. Live: those that it
+    // holds now, spare and wrapped ones included. Leased: those that execs hold.
     uint64_t streams_created, streams_live, streams_leased;
     uint64_t events_created, events_live, events_leased;
 } braid_device_info;

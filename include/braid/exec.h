@@ -26,7 +26,7 @@ typedef struct braid_exec braid_exec;
 
 // How a plan reaches the device. Every mode executes the same schedule.
 typedef enum braid_exec_mode {
-    BRAID_MODE_AUTO = 0,    // a graph where everything in the graph can be, else streams
+    BRAID_MODE_AUTO = 0,    // a graph if the device can play every node that way, else streams
     BRAID_MODE_STREAMS = 1, // leased streams, with records and waits
     BRAID_MODE_GRAPH = 2,   // the backend's own replay: a CUDA graph, the CPU's lane walker
 } braid_exec_mode;
@@ -48,7 +48,7 @@ typedef enum braid_islands {
 // The action of a launch while braid_exec_options.frames_in_flight frames are in flight.
 typedef enum braid_exec_when_full {
     BRAID_FULL_QUEUES = 0,  // queues the frame behind the one whose slot it takes
-    BRAID_FULL_WAITS = 1,   // blocks until that one has ended; other threads use the exec meanwhile
+    BRAID_FULL_WAITS = 1,   // blocks until a slot is free; other threads may use the exec meanwhile
     BRAID_FULL_REFUSES = 2, // returns BRAID_BUSY, and queues nothing
 } braid_exec_when_full;
 
@@ -65,10 +65,11 @@ typedef struct braid_running_node {
     braid_node node;
     const char *name;
     uint64_t frame;
-    uint64_t iteration;         // the innermost loop's around it, from 0
+    uint64_t iteration;         // which one of the innermost loop around it, from 0
     uint32_t lane, place, rank; // place: 1 on a single device
-    uint32_t num_words;         // a kernel's arguments, each of which begins a word; 0: not known
-    uint64_t arguments[16];     // here, since a fault handler allocates nothing
+    uint32_t num_words;         // how many words a kernel's arguments take; 0: not known
+    uint64_t arguments[16];     // each argument begins a word. They are stored here, since the
+                                // handler of a fault must not allocate
 } braid_running_node;
 
 // Receives a late frame and the nodes that run (without black_box: none). Keeps the rules for a
@@ -96,9 +97,9 @@ typedef struct braid_exec_options {
     // The number of latest frames whose times are kept (timings.h; cost: docs/profile.md). 0: none,
     // at no cost.
     uint32_t frames_kept;
-    // The number of frames that may be in flight at once, up to 16; 0: 1. Declared accesses order
-    // their nodes, edges do not: declare all that nodes touch. docs/book/pipelines.md tells when
-    // frames overlap.
+    // The number of frames that may be in flight at once, up to 16; 0: 1. Nodes of different frames
+    // are ordered by declared accesses, and not by edges. So declare all that nodes touch.
+    // docs/book/pipelines.md tells when frames overlap.
     uint32_t frames_in_flight;
     braid_exec_when_full when_full; // where frames_in_flight is more than 1
     // Called once for each frame, in launch order, after its end and before waits for it return
@@ -107,7 +108,8 @@ typedef struct braid_exec_options {
     void *on_frame_end_user; // must live as long as the exec
     bool black_box;          // keeps which nodes run (docs/book/reliability.md)
     bool capture;            // the exec can be captured (capture.h)
-    uint64_t deadline_ns;    // after its launch a frame that has not ended is late; 0: none is
+    uint64_t deadline_ns;    // a frame is late if it has not ended so long after its launch; 0:
+                             // no frame is late
     braid_deadline_function *on_deadline; // called once for each late frame; NULL: not called
     void *on_deadline_user;               // as on_frame_end_user
     int32_t priority;                     // streams and kernels have it (docs/book/concepts.md)
@@ -162,9 +164,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                const braid_parameter_rows *rows,
                                                                size_t num_rows);
 
-// Tells the iterations of a loop in the last frame; of a branch, the runs of its first arm. Inside
-// a loop: all together. Errors: BRAID_WRONG_STATE (no frame was launched, or a later launch
-// failed half-way), BRAID_NOT_READY (the frame runs).
+// Tells how often the body of a loop, or the first arm of a branch, ran in the last frame. Inside
+// another loop, it is the sum over all iterations of that one. Errors: BRAID_WRONG_STATE (no frame
+// was launched, or a later launch failed half-way), BRAID_NOT_READY (the frame runs).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop,
                                                                   uint64_t *out_num);
 
@@ -191,15 +193,15 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set(braid_exec *exec, braid_n
                                                        const void *value);
 
 // Gives scratch more bytes, for each node that uses it. The next launch waits for this exec's
-// frames in flight and allocates; without memory it fails, and frames keep theirs. Fewer bytes only
-// take back a growth that no launch has made yet.
+// frames in flight and allocates. If memory runs out, it fails, and the exec keeps the old scratch.
+// Fewer bytes only take back a growth that no launch has made yet.
 // Errors: BRAID_UNSUPPORTED (an address in a driver's graph cannot change).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_scratch(braid_exec *exec,
                                                                braid_resource scratch,
                                                                uint64_t bytes);
 
 // Gives a parameter another value, of as many bytes as it has. All nodes that use it get the value,
-// also after braid_exec_set_arg. On an error all keep theirs.
+// also after braid_exec_set_arg. If it fails, all nodes keep their values.
 // Errors: as braid_exec_set.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_parameter(braid_exec *exec,
                                                                  braid_parameter parameter,
@@ -226,19 +228,19 @@ BRAID_API uint64_t braid_exec_get_num_launched(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_for(braid_exec *exec, uint64_t frame,
                                                             uint64_t ns);
 
-// Writes up to `room` of the nodes that run, or ran when the device failed, and their number.
-// Arguments are not known while a launch or setter runs.
+// Writes the nodes that run, at most `room` of them, and the number of all. After a failure of the
+// device, these are the nodes that ran when it failed. While a launch or setter runs, arguments are
+// not known.
 // Errors: BRAID_UNSUPPORTED (no black_box).
 // Thread-safety: any thread, and the program's handler of a fault.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_running(braid_exec *exec,
                                                                braid_running_node *nodes,
                                                                size_t room, size_t *out_num);
 
-// Ends launched frames. Loops stop within two tests. The CPU begins no node, islands at most three
-// a lane. Launches return BRAID_BUSY until all has ended, on_frame_end included.
-// Errors: BRAID_NOT_READY (something runs), BRAID_UNSUPPORTED (communicators, no black_box),
-// BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
-// Thread-safety: any thread outside host calls.
+// Ends launched frames. Loops stop within two tests. The CPU begins no further node. An island
+// begins at most three on each lane. Launches return BRAID_BUSY until all has ended, on_frame_end
+// included. Errors: BRAID_NOT_READY (something runs), BRAID_UNSUPPORTED (communicators, no
+// black_box), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR. Thread-safety: any thread outside host calls.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_cancel(braid_exec *exec);
 
 // The schedule that the exec runs.
@@ -247,7 +249,8 @@ BRAID_API const braid_schedule *braid_exec_get_schedule(const braid_exec *exec);
 // The mode, leases, memory and frames of an exec.
 typedef struct braid_exec_info {
     braid_exec_mode mode;      // never BRAID_MODE_AUTO
-    const char *reason;        // why this mode, also no_rewriting; while the exec lives
+    const char *reason;        // why the exec has this mode, and whether it has no_rewriting; it
+                               // lives as long as the exec
     uint32_t num_streams;      // leased while the exec lives
     uint32_t num_events;       // leased while the exec lives
     uint64_t argument_bytes;   // all kernels' together
@@ -258,7 +261,7 @@ typedef struct braid_exec_info {
     uint64_t unshared_transient_bytes; // the same if no two shared memory
     uint64_t memory_bytes;             // all that was allocated for the exec, without a pool's
     uint32_t num_islands;              // kernels that are islands
-    uint32_t frames_in_flight;         // that may be at once
+    uint32_t frames_in_flight;         // the most frames that may be in flight at once
     bool whole_frames;                 // a frame starts when the one before has ended
     uint32_t num_frame_waits;          // in a frame, for nodes of the frame before
     // By the plan: the time of one more frame with so many in flight, and of a frame alone. If both

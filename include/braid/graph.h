@@ -65,8 +65,8 @@ typedef struct braid_access {
     braid_access_mode mode;
 } braid_access;
 
-// A place is a device of a group, counted from 1; 0 is none. This is a home only: memory that every
-// device of the group reaches by the same address (pinned, managed).
+// The home of memory that every device of a group reaches by the same address (pinned, managed).
+// Other places are devices of the group, counted from 1; 0 is no place. No node runs everywhere.
 #define BRAID_EVERYWHERE UINT32_MAX
 
 // The options of every kind of node. Zero everywhere is valid.
@@ -103,9 +103,9 @@ typedef enum braid_code_use {
                               // declares to read, or touches one that it does not declare
     BRAID_CODE_DECLARES = 1,  // it also declares the accesses to buffers that the node does not
     BRAID_CODE_UNREAD = 2,    // nothing: the program knows better
-    BRAID_CODE_COMPLETES = 3, // it declares, if the node declares no access to some resource among
-                              // its arguments. It checks for scratch alone, or without PTX and
-                              // source for CUDA
+    BRAID_CODE_COMPLETES = 3, // as BRAID_CODE_DECLARES, if the kernel has PTX or source for CUDA,
+                              // and the node declares no access to some resource among its
+                              // arguments other than scratch; else as BRAID_CODE_CHECKS
 } braid_code_use;
 
 // A kernel launch.
@@ -117,7 +117,7 @@ typedef struct braid_kernel_node {
     braid_dim3 cluster;         // in blocks, CUDA only; all zero: none
     uint32_t shared_bytes;      // dynamic shared memory of a block
     int32_t priority;           // smaller is more urgent, as for streams; 0: the exec's
-    const braid_arg *args;      // copied; as many, of the same sizes, in all nodes of one kernel
+    const braid_arg *args;      // copied; all nodes of a kernel have as many, of the same sizes
     size_t num_args;
     // A grid that the device reads when the node's turn comes: the address of three uint32_t, which
     // earlier nodes of the frame write. The node declares an access; `grid` is the largest grid.
@@ -128,9 +128,9 @@ typedef struct braid_kernel_node {
     bool may_be_empty; // if y and z are both 0, they mean 1: { 8 } is 8 blocks
     // With BRAID_CODE_DECLARES, adding the node fails where its accesses are not proven, or where
     // the code uses an address in no buffer declared before. Also BRAID_UNSUPPORTED: the kernel has
-    // no PTX, and no compiler is here; BRAID_DEVICE_ERROR: the compiler refuses its source. Where a
-    // buffer begins at the end of another, an address counts as the begin: declare the other one,
-    // if the code goes backwards.
+    // no PTX, and no compiler is here; BRAID_DEVICE_ERROR: the compiler refuses its source. If a
+    // buffer begins where another ends, that address counts as the begin. If the code goes
+    // backwards from there, declare the access to the other one.
     braid_code_use code_use;
 } braid_kernel_node;
 

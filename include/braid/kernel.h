@@ -60,8 +60,8 @@ typedef struct braid_kernel {
     braid_image hip;    // preferred to source on HIP when given
     bool programmatic;  // CUDA: all threads of the kernel call griddepcontrol.wait before they use
                         // memory or end, so that it may start early (docs/cuda.md)
-    void *user; // CPU: blocks->user of each call, for code with data (a closure). Kernels that
-                // differ in nothing else are different kernels
+    void *user; // CPU: each call gets it as blocks->user, so that code may have data (a closure).
+                // Kernels that differ in `user` alone are different kernels
 
     // How `source` is compiled. The CPU, and a device that has an image, ignore these fields.
     const char *const *options; // for NVRTC or hiprtc, one string each: "-DWIDTH=4"; Braid adds the
@@ -101,7 +101,7 @@ typedef struct braid_arg {
     const void *data;
     size_t bytes;
     braid_arg_kind kind;
-    braid_access_mode access; // a resource's, which the node declares with it; 0: none
+    braid_access_mode access; // if it is a resource: the access that the node declares; 0: none
 } braid_arg;
 
 // Where a kernel reports an error: payload, then a code that is not 0. One wait after the frame's

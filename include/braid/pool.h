@@ -28,8 +28,8 @@ BRAID_API void braid_memory_pool_destroy(braid_memory_pool *pool);
 
 // The memory of a pool.
 typedef struct braid_memory_pool_info {
-    uint64_t bytes;          // that it has of its devices
-    uint64_t unshared_bytes; // that its execs would have without it
+    uint64_t bytes;          // the memory that the pool has allocated on its devices
+    uint64_t unshared_bytes; // the memory that its execs would have without a pool
     uint64_t num_execs;
     // Allocations: 1 for each device, unless a later exec needed more than those before.
     uint64_t num_blocks;

@@ -27,8 +27,8 @@ typedef struct braid_communicator braid_communicator;
 
 // Options of braid_ranks_open.
 typedef struct braid_ranks_options {
-    // From posting an operation to its end. Also for other ranks to come to a call of all ranks. 0:
-    // a minute.
+    // The most time from posting an operation to its end, and the most to wait until all ranks have
+    // made a call of all ranks. 0: a minute.
     uint64_t timeout_ns;
 } braid_ranks_options;
 
@@ -56,7 +56,8 @@ typedef struct braid_ranks_info {
 // Writes the number of this rank and of all ranks.
 BRAID_INLINE void braid_ranks_get_info(const braid_ranks *ranks, braid_ranks_info *out_info);
 
-// Returns BRAID_DEVICE_ERROR after such a failure, with its reason.
+// Returns BRAID_DEVICE_ERROR with the reason, if a timeout or a failure has ended the work of all
+// ranks.
 BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_check(braid_ranks *ranks);
 
 // Makes a communicator of the ranks that give the same `color`, in the order of their ranks. All
@@ -65,7 +66,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_check(braid_ranks *ranks);
 BRAID_API BRAID_MUST_CHECK braid_status braid_communicator_create(
     braid_ranks *ranks, const char *name, uint32_t color, braid_communicator **out_communicator);
 
-// Writes those of a communicator.
+// Writes the number of this rank in a communicator, and of the communicator's ranks.
 BRAID_INLINE void braid_communicator_get_info(const braid_communicator *communicator,
                                               braid_ranks_info *out_info);
 

@@ -24,7 +24,8 @@ typedef struct braid_schedule braid_schedule;
 // The costs of ordering on a device (docs/planner.md). They set the number of lanes and the
 // predicted makespan. All zero: waits and launches are free.
 typedef struct braid_cost_model {
-    // A node without a known cost; 0: 1 ns. Host calls: a hundred times as much. Empty nodes: 1 ns.
+    // The cost of a node that has none; 0: 1 ns. A host call counts a hundred times as much, and an
+    // empty node 1 ns.
     uint64_t default_cost_ns;
     uint64_t node_ns; // added to every node: from the end of its lane predecessor to its start
     uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
@@ -42,19 +43,19 @@ typedef struct braid_cost_model {
     uint64_t early_ns;
     // Inside an island, from the end of a call to the next on its lane; 0: no islands.
     uint64_t island_call_ns;
-    // The start of an island, beyond a kernel's. At least island_round_ns comes for each
-    // further round, if blocks of a call do not all run side by side.
+    // The time that an island takes to start, beyond that of a kernel. If the blocks of a call do
+    // not all run side by side, each further round of blocks adds at least island_round_ns.
     uint64_t island_start_ns;
     uint64_t island_round_ns;
-    uint64_t iteration_ns; // a loop's, beyond its nodes
+    uint64_t iteration_ns; // the time of a loop's iteration beyond that of its nodes
 } braid_cost_model;
 
 // The costs of copies and waits from one place to another.
 typedef struct braid_place_link {
-    uint64_t latency_ns;   // the time of a copy without its bytes
-    uint64_t bytes_per_us; // how fast they go; 0: at once
-    uint64_t wait_ns;      // from the end of a node there; instead of braid_cost_model.wait_ns
-    bool is_direct;        // the device there reaches the memory here; only told
+    uint64_t latency_ns;   // the time that a copy takes beside that of its bytes
+    uint64_t bytes_per_us; // how fast the bytes go; 0: at once
+    uint64_t wait_ns;      // as braid_cost_model.wait_ns, but between the two places
+    bool is_direct;        // the first device reaches memory of the second; planning ignores it
 } braid_place_link;
 
 // A model of several devices (docs/places.md). Each has the cost model; the costs of its nodes
@@ -73,7 +74,7 @@ typedef struct braid_place_model {
 typedef struct braid_schedule_options {
     // The device that the plan is for: its costs in BRAID_MODE_AUTO, and its places. NULL: none.
     const braid_device *device;
-    const braid_cost_model *costs; // instead of the device's; NULL: those
+    const braid_cost_model *costs; // in place of the device's; NULL: the device's
     // Several devices, with max_lanes for each: the planner chooses places and adds copies. NULL:
     // those of `device`, else one device; places of nodes do not count.
     const braid_place_model *places;
@@ -147,10 +148,10 @@ typedef struct braid_serialisation {
 typedef enum braid_limit {
     BRAID_LIMITED_BY_NOTHING = 0,       // there are no nodes
     BRAID_LIMITED_BY_CRITICAL_PATH = 1, // its nodes run one after another, almost without a gap
-    BRAID_LIMITED_BY_LANES = 2,         // all are busy nearly all the time
+    BRAID_LIMITED_BY_LANES = 2,         // all lanes are busy nearly all the time
     BRAID_LIMITED_BY_LAUNCH_COST = 3,   // starting nodes and waits one after another takes longest
     BRAID_LIMITED_BY_RESOURCES = 4, // accesses keep more pairs of nodes apart than lack of lanes
-    BRAID_LIMITED_BY_WAIT_COST = 5, // the cost of waits keeps more apart
+    BRAID_LIMITED_BY_WAIT_COST = 5, // the cost of waits keeps more pairs apart than lack of lanes
     BRAID_LIMITED_BY_PATH_AND_LANES = 6, // none of these alone
 } braid_limit;
 
@@ -215,8 +216,8 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
 
 // Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL:
 // - 0 nodes: the limit of the planned frame (info.limit) and its size.
-// - 1 node: its island or why not, values parameters change, inputs fetched for the next one;
-//   whether its exec has no_rewriting.
+// - 1 node: its island, or why it is in none; its values that parameters change; the inputs that it
+//   fetches for the next node. Whether its exec has no_rewriting.
 // - 2 nodes: their order and its cause (docs/book/preludes.md has an example).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_schedule *schedule,
                                                                const braid_node *nodes,

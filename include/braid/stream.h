@@ -15,9 +15,10 @@
 extern "C" {
 #endif
 
-// A queue whose work runs in order. Calls that know the device otherwise take NULL for its default
-// stream. Streams that Braid creates never synchronise implicitly with the null stream.
-// Thread-safety: any thread; the order of work queued by several threads at once is unspecified.
+// A queue whose work runs in order. A call with another argument that tells the device takes NULL
+// for the device's default stream. Streams that Braid creates never synchronise implicitly with the
+// null stream. Thread-safety: any thread; the order of work queued by several threads at once is
+// unspecified.
 typedef struct braid_stream braid_stream;
 
 // A point in a stream. A wait captures the event's latest record when it is queued, and ends at

@@ -19,11 +19,11 @@ extern "C" {
 typedef struct braid_tune_trial {
     const char *name;              // "graph, 4 lanes, searched"; valid during the call
     const braid_exec_options *way; // options for braid_exec_create, without frames_kept
-    uint32_t num_lanes;            // that the plan has
+    uint32_t num_lanes;            // lanes of the plan
     uint32_t frames_timed;
     uint64_t planned_ns; // a frame, by the plan
     braid_spread frame;  // a frame as timed by the host, its launch and the waiting included
-    bool was_dropped;    // as clearly slower, before the end
+    bool was_dropped;    // it ran fewer frames than others, since it was clearly slower
     bool is_best;        // the way that is handed out
 } braid_tune_trial;
 
@@ -39,7 +39,8 @@ typedef struct braid_tune_options {
     // Time for timing frames; 0: two seconds. Measuring costs and planning come on top, and slow
     // frames take longer (docs/book/tuning.md).
     uint64_t budget_ns;
-    uint32_t max_lanes; // to try, as far as so many nodes may run at once, up to 128; 0: up to 32
+    uint32_t max_lanes; // the most lanes to try, up to 128; 0: 32. No more are tried than nodes may
+                        // run at once
     bool keep_costs;    // plan with the graph's costs; otherwise they are measured first, and set
     uint32_t max_frames_in_flight; // to try: up to 3; 0 or 1: one. More are right only if nodes
                                    // declare all that they access
@@ -71,8 +72,8 @@ typedef struct braid_runner_options {
     void *user; // must live as long as the runner
 } braid_runner_options;
 
-// Makes a runner. The graph gets other costs, and outlives the runner. Once changed, it gets no
-// plans.
+// Makes a runner. It gives the graph measured costs. The graph outlives the runner. If it is
+// changed, the runner makes no further plans of it.
 // Errors: those of braid_exec_create. BRAID_UNSUPPORTED (a group, communicators, versioned
 // buffers).
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_runner_create(braid_device *device,
@@ -95,7 +96,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_runner_wait(braid_runner *runner);
 // Asks once, and tells no trap. Errors: BRAID_NOT_READY (something runs), those of braid_exec_wait.
 BRAID_API BRAID_MUST_CHECK braid_status braid_runner_query(braid_runner *runner);
 
-// The runner's exec, once it is chosen; NULL before, and where launches play as before.
+// The exec that the runner has chosen. NULL: it has not chosen yet, or it chose `as_before`.
 BRAID_API braid_exec *braid_runner_get_exec(braid_runner *runner);
 
 typedef struct braid_runner_info {
@@ -105,7 +106,7 @@ typedef struct braid_runner_info {
     bool is_chosen;     // no further ways are tried
 } braid_runner_info;
 
-// NULL has nothing.
+// Writes the info of a runner.
 BRAID_INLINE void braid_runner_get_info(braid_runner *runner, braid_runner_info *out_info);
 
 // A number for the structure of a graph: kinds, names and order of nodes, bundles, edges and
