@@ -32,10 +32,10 @@ extern "C" {
 
 // The version of these headers. It stands here alone: the build reads it from these lines.
 #define BRAID_VERSION_MAJOR 0
-#define BRAID_VERSION_MINOR 1
+#define BRAID_VERSION_MINOR 2
 #define BRAID_VERSION_PATCH 0
 
-// The version of the library in use, for example "0.1.0".
+// The version of the library in use, for example "0.2.0".
 BRAID_API const char *braid_get_version(void);
 
 #ifdef __cplusplus

@@ -33,7 +33,7 @@ BY_FETCHING = """include(FetchContent)
 FetchContent_Declare(braid URL {archive})
 FetchContent_MakeAvailable(braid)"""
 MESON_PROJECT = """project('outside', 'c', default_options: ['default_library={kind}'])
-executable('outside', 'outside.c', dependencies: dependency('braid', version: '>=0.1'),
+executable('outside', 'outside.c', dependencies: dependency('braid', version: '>=0.2'),
   install: false)
 """
 # All examples in C and C++, by their own files of Meson, beside the installed package.
