@@ -19,6 +19,17 @@ braid_status braid_sized_take(const char *what, const void *from, size_t from_si
 braid_status braid_sized_take_node(const char *function, const char *argument, const void *from,
                                    size_t from_size, size_t node_size, void *to, size_t to_size);
 
+// Defines braid_graph_VERB_sized, which hands a copy of such a description to VERB.
+#define SIZED_NODE(verb, type, parameter)                                                          \
+    braid_status braid_graph_##verb##_sized(braid_graph *graph, const type *parameter,             \
+                                            braid_node *out_node, size_t size, size_t node_size)   \
+    {                                                                                              \
+        type own;                                                                                  \
+        braid_status status = braid_sized_take_node("braid_graph_" #verb, #parameter, parameter,   \
+                                                    size, node_size, &own, sizeof(own));           \
+        return status ? status : verb(graph, &own, out_node);                                      \
+    }
+
 // Checks a struct that stays the program's, and whose fields the library reads later. NULL is none.
 // Errors: as braid_sized_take; BRAID_UNSUPPORTED (it is smaller than the library's).
 braid_status braid_sized_check(const char *what, const void *from, size_t from_size,

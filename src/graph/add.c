@@ -372,15 +372,6 @@ static braid_status add_copy(braid_graph *graph, const braid_copy *copy, braid_n
     return add_node(graph, "copy", &node, out_node);
 }
 
-braid_status braid_graph_add_copy_sized(braid_graph *graph, const braid_copy *copy,
-                                        braid_node *out_node, size_t size, size_t node_size)
-{
-    braid_copy own;
-    braid_status status = braid_sized_take_node("braid_graph_add_copy", "copy", copy, size,
-                                                node_size, &own, sizeof(own));
-    return status ? status : add_copy(graph, &own, out_node);
-}
-
 static braid_status add_fill(braid_graph *graph, const braid_fill *fill, braid_node *out_node)
 {
     uint32_t value_bytes = fill->value_bytes ? fill->value_bytes : 1;
@@ -396,15 +387,6 @@ static braid_status add_fill(braid_graph *graph, const braid_fill *fill, braid_n
     return add_node(graph, "fill", &node, out_node);
 }
 
-braid_status braid_graph_add_fill_sized(braid_graph *graph, const braid_fill *fill,
-                                        braid_node *out_node, size_t size, size_t node_size)
-{
-    braid_fill own;
-    braid_status status = braid_sized_take_node("braid_graph_add_fill", "fill", fill, size,
-                                                node_size, &own, sizeof(own));
-    return status ? status : add_fill(graph, &own, out_node);
-}
-
 static braid_status add_host_call(braid_graph *graph, const braid_host_call *host_call,
                                   braid_node *out_node)
 {
@@ -416,15 +398,6 @@ static braid_status add_host_call(braid_graph *graph, const braid_host_call *hos
                         offsetof(struct work_host, user), NULL } },
     };
     return add_node(graph, "host call", &node, out_node);
-}
-
-braid_status braid_graph_add_host_call_sized(braid_graph *graph, const braid_host_call *host_call,
-                                             braid_node *out_node, size_t size, size_t node_size)
-{
-    braid_host_call own;
-    braid_status status = braid_sized_take_node("braid_graph_add_host_call", "host_call", host_call,
-                                                size, node_size, &own, sizeof(own));
-    return status ? status : add_host_call(graph, &own, out_node);
 }
 
 static braid_status add_queue_call(braid_graph *graph, const braid_queue_call *call,
@@ -440,17 +413,8 @@ static braid_status add_queue_call(braid_graph *graph, const braid_queue_call *c
     return add_node(graph, "queue call", &node, out_node);
 }
 
-braid_status braid_graph_add_queue_call_sized(braid_graph *graph, const braid_queue_call *call,
-                                              braid_node *out_node, size_t size, size_t node_size)
-{
-    braid_queue_call own;
-    braid_status status = braid_sized_take_node("braid_graph_add_queue_call", "call", call, size,
-                                                node_size, &own, sizeof(own));
-    return status ? status : add_queue_call(graph, &own, out_node);
-}
-
-static braid_status add_empty(braid_graph *graph, const char *name, const void *description,
-                              braid_node *out_node)
+static braid_status add_join(braid_graph *graph, const char *name, const void *description,
+                             braid_node *out_node)
 {
     const braid_empty *empty = description;
     braid_status status = braid_graph_check_node(graph, name, &empty->node);
@@ -462,13 +426,14 @@ static braid_status add_empty(braid_graph *graph, const char *name, const void *
     return BRAID_OK;
 }
 
-braid_status braid_graph_add_empty_sized(braid_graph *graph, const braid_empty *empty,
-                                         braid_node *out_node, size_t size, size_t node_size)
+static braid_status add_empty(braid_graph *graph, const braid_empty *empty, braid_node *out_node)
 {
-    braid_empty own;
-    braid_status status = braid_sized_take_node("braid_graph_add_empty", "empty", empty, size,
-                                                node_size, &own, sizeof(own));
-    return status ? status
-                  : braid_graph_add_task(graph, name_or(&own.node, "empty"), &own.node, add_empty,
-                                         &own, out_node);
+    return braid_graph_add_task(graph, name_or(&empty->node, "empty"), &empty->node, add_join,
+                                empty, out_node);
 }
+
+SIZED_NODE(add_copy, braid_copy, copy)
+SIZED_NODE(add_fill, braid_fill, fill)
+SIZED_NODE(add_host_call, braid_host_call, host_call)
+SIZED_NODE(add_queue_call, braid_queue_call, call)
+SIZED_NODE(add_empty, braid_empty, empty)

@@ -576,8 +576,8 @@ static uint64_t find_most(const braid_loop *loop)
 
 static braid_status begin_loop(braid_graph *graph, const braid_loop *loop, braid_node *out_loop)
 {
-    if (!graph || !loop)
-        return braid_error_null("braid_graph_begin_loop", graph ? "loop" : "graph");
+    if (!graph)
+        return braid_error_null("braid_graph_begin_loop", "graph");
     const char *name = loop->node.name ? loop->node.name : braid_work_words[WORK_LOOP].name;
     braid_status status = check_bounds(name, loop);
     if (status)
@@ -592,14 +592,7 @@ static braid_status begin_loop(braid_graph *graph, const braid_loop *loop, braid
     return graph_begin_region(graph, &begin, out_loop);
 }
 
-braid_status braid_graph_begin_loop_sized(braid_graph *graph, const braid_loop *loop,
-                                          braid_node *out_loop, size_t size, size_t node_size)
-{
-    braid_loop own;
-    braid_status status = braid_sized_take_node("braid_graph_begin_loop", "loop", loop, size,
-                                                node_size, &own, sizeof(own));
-    return status ? status : begin_loop(graph, &own, out_loop);
-}
+SIZED_NODE(begin_loop, braid_loop, loop)
 
 // ---- branches ----
 
@@ -607,8 +600,8 @@ braid_status braid_graph_begin_loop_sized(braid_graph *graph, const braid_loop *
 
 static braid_status begin_if(braid_graph *graph, const braid_if *branch, braid_node *out_if)
 {
-    if (!graph || !branch)
-        return braid_error_null("braid_graph_begin_if", graph ? "branch" : "graph");
+    if (!graph)
+        return braid_error_null("braid_graph_begin_if", "graph");
     const struct region_begin begin = { .kind = WORK_BRANCH,
                                         .name = branch->node.name
                                                     ? branch->node.name
@@ -623,14 +616,7 @@ static braid_status begin_if(braid_graph *graph, const braid_if *branch, braid_n
     return graph_begin_region(graph, &begin, out_if);
 }
 
-braid_status braid_graph_begin_if_sized(braid_graph *graph, const braid_if *branch,
-                                        braid_node *out_if, size_t size, size_t node_size)
-{
-    braid_if own;
-    braid_status status = braid_sized_take_node("braid_graph_begin_if", "branch", branch, size,
-                                                node_size, &own, sizeof(own));
-    return status ? status : begin_if(graph, &own, out_if);
-}
+SIZED_NODE(begin_if, braid_if, branch)
 
 braid_status braid_graph_else(braid_graph *graph)
 {
