@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs in C++: buffers from containers, nodes from lambdas and typed kernels.
+// Graphs in C++: nodes from lambdas and typed kernels.
 #ifndef BRAID_CPP_GRAPH_HPP
 #define BRAID_CPP_GRAPH_HPP
 
 #include <braid/costs.h>
-#include <braid/cpp/device.hpp>
+#include <braid/cpp/declarations.hpp>
 #include <braid/cpp/kernel.hpp>
-#include <braid/cpp/placed_buffers.hpp>
 #include <braid/cpp/ranks.hpp>
 #include <braid/cpp/region.hpp>
 #include <braid/cpp/result.hpp>
@@ -17,7 +16,6 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
-#include <iterator>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -25,138 +23,21 @@
 namespace braid
 {
 
-template <class Errors> class basic_graph
+template <class Errors> class basic_graph : public detail::declarations<Errors>
 {
+    using base = detail::declarations<Errors>;
+    using base::keep;
+    using base::made;
+    using base::placed_;
     template <class T> using result = typename Errors::template result<T>;
 
   public:
+    using base::get;
     static result<basic_graph> create()
     {
         braid_graph *graph = nullptr;
         braid_status status = braid_graph_create(&graph);
         return Errors::template from<basic_graph>(status, [&] { return basic_graph(graph); });
-    }
-    basic_graph(basic_graph &&) noexcept = default;
-    // The graph that was here is destroyed before it lets go of its kernels.
-    basic_graph &operator=(basic_graph &&other) noexcept
-    {
-        basic_graph moved(std::move(other));
-        std::swap(keep_, moved.keep_);
-        std::swap(placed_, moved.placed_);
-        std::swap(graph_, moved.graph_);
-        return *this;
-    }
-
-    result<braid_resource> buffer(const char *name, const void *address, std::uint64_t bytes)
-    {
-        braid_resource resource = {};
-        return made(placed_.add(get(), name, address, bytes, resource), resource);
-    }
-    // The elements of a span, or of a vector, array or braid memory that lives on.
-    template <class Container, class = decltype(std::data(std::declval<const Container &>()))>
-    auto buffer(const char *name, const Container &elements)
-    {
-        using element = std::remove_cv_t<
-            std::remove_all_extents_t<std::remove_reference_t<decltype(*std::data(elements))>>>;
-        typed_resource<element> resource = {};
-        return made(placed_.add(get(), name, std::data(elements),
-                                std::size(elements) * sizeof(*std::data(elements)), resource),
-                    resource);
-    }
-    template <class Container,
-              class = std::enable_if_t<!detail::shares_elements_v<std::decay_t<Container>>>>
-    void buffer(const char *name, const Container &&elements) = delete;
-    // With a copy of the elements, or not initialised.
-    template <class Container, class = decltype(std::data(std::declval<const Container &>()))>
-    auto device_buffer(braid_device *device, const char *name, const Container &elements)
-    {
-        using element = std::remove_cv_t<
-            std::remove_all_extents_t<std::remove_reference_t<decltype(*std::data(elements))>>>;
-        return detail::make_buffer<Errors, element>(
-            get(), device, name, std::data(elements),
-            sizeof(*std::data(elements)) / sizeof(element) * std::size(elements), placed_);
-    }
-    template <class T>
-    result<device_memory<T>> device_buffer(braid_device *device, const char *name, std::size_t size)
-    {
-        return detail::make_buffer<Errors, T>(get(), device, name, nullptr, size, placed_);
-    }
-    template <class Resource, class = detail::if_resource<Resource>>
-    result<Resource> range(const Resource &whole, std::uint64_t offset, std::uint64_t bytes)
-    {
-        Resource resource = {};
-        return made(braid_graph_add_range(get(), whole, offset, bytes, &resource), resource);
-    }
-    result<braid_resource> resource(const char *name)
-    {
-        braid_resource resource = {};
-        return made(braid_graph_add_resource(get(), name, &resource), resource);
-    }
-    // Memory that execs have, as an argument, an end of copies and fills, or the user of calls.
-    result<braid_resource> transient(const char *name, std::uint64_t bytes,
-                                     std::uint64_t alignment = 0)
-    {
-        braid_resource resource = {};
-        return made(braid_graph_add_transient(get(), name, bytes, alignment, &resource), resource);
-    }
-    result<braid_resource> scratch(const char *name, std::uint64_t bytes,
-                                   std::uint64_t alignment = 0)
-    {
-        braid_resource resource = {};
-        return made(braid_graph_add_scratch(get(), name, bytes, alignment, &resource), resource);
-    }
-    result<braid_resource> versioned(const char *name, std::uint64_t bytes,
-                                     std::uint32_t num_versions, void *const *addresses = nullptr)
-    {
-        braid_resource resource = {};
-        return made(braid_graph_add_versioned_buffer(get(), name, addresses, num_versions, bytes,
-                                                     &resource),
-                    resource);
-    }
-    // The same for elements of one type: transient<float>("sums", 256).
-    template <class T>
-    result<typed_resource<T>> transient(const char *name, std::uint64_t num_elements,
-                                        std::uint64_t alignment = 0)
-    {
-        typed_resource<T> resource = {};
-        return made(braid_graph_add_transient(get(), name, detail::bytes_of<T>(num_elements),
-                                              alignment, &resource),
-                    resource);
-    }
-    template <class T>
-    result<typed_resource<T>> scratch(const char *name, std::uint64_t num_elements,
-                                      std::uint64_t alignment = 0)
-    {
-        typed_resource<T> resource = {};
-        return made(braid_graph_add_scratch(get(), name, detail::bytes_of<T>(num_elements),
-                                            alignment, &resource),
-                    resource);
-    }
-    template <class T>
-    result<typed_resource<T>> versioned(const char *name, std::uint64_t num_elements,
-                                        std::uint32_t num_versions,
-                                        void *const *addresses = nullptr)
-    {
-        typed_resource<T> resource = {};
-        return made(braid_graph_add_versioned_buffer(get(), name, addresses, num_versions,
-                                                     detail::bytes_of<T>(num_elements), &resource),
-                    resource);
-    }
-    template <class Resource, class = detail::if_resource<Resource>>
-    result<Resource> earlier(const Resource &versioned, std::uint32_t frames_before = 1)
-    {
-        Resource resource = {};
-        return made(braid_graph_add_earlier_version(get(), versioned, frames_before, &resource),
-                    resource);
-    }
-
-    result<void> set_home(braid_resource resource, std::uint32_t place)
-    {
-        return Errors::template from<void>(braid_graph_set_home(get(), resource, place), [] {});
-    }
-    result<void> set_output(braid_resource resource)
-    {
-        return Errors::template from<void>(braid_graph_set_output(get(), resource), [] {});
     }
 
     // parameter<float>("dt"): a value for basic_exec::set_parameter.
@@ -414,23 +295,8 @@ template <class Errors> class basic_graph
         return Errors::template from<void>(braid_graph_write_dot(get(), file), [] {});
     }
 
-    // Everything that execs of this graph keep alive.
-    using keeper = std::vector<std::shared_ptr<const void>>;
-    const keeper &kept() const noexcept
-    {
-        return *keep_;
-    }
-    braid_graph *get() const noexcept
-    {
-        return graph_.get();
-    }
-    operator braid_graph *() const noexcept
-    {
-        return get();
-    }
-
   private:
-    explicit basic_graph(braid_graph *graph) : graph_(graph)
+    explicit basic_graph(braid_graph *graph) : base(graph)
     {
     }
 
@@ -463,11 +329,6 @@ template <class Errors> class basic_graph
             status = braid_graph_add_kernel(get(), &launch, &node);
         return Errors::template from<kernel_node<Args...>>(status, [&] { return node; });
     }
-    template <class Resource>
-    static result<Resource> made(braid_status status, const Resource &resource)
-    {
-        return Errors::template from<Resource>(status, [&] { return resource; });
-    }
     template <class Description, class... Bodies>
     result<braid_node> added(braid_status (*adder)(braid_graph *, const Description *,
                                                    braid_node *),
@@ -479,18 +340,6 @@ template <class Errors> class basic_graph
             status = status == BRAID_OK ? detail::add_bodies(get(), bodies...) : status;
         return Errors::template from<braid_node>(status, [&] { return node; });
     }
-
-    // A graph that was moved away has nothing to keep, and takes no node.
-    void keep(std::shared_ptr<const void> what)
-    {
-        if (keep_)
-            keep_->push_back(std::move(what));
-    }
-
-    detail::placed_buffers placed_;
-    // Destroyed after the graph, which is declared behind it.
-    std::unique_ptr<keeper> keep_ = std::make_unique<keeper>();
-    detail::owned<braid_graph, braid_graph_destroy> graph_;
 };
 
 } // namespace braid
