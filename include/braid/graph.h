@@ -258,9 +258,16 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *gr
                                                                  const char *name,
                                                                  braid_resource *out_resource);
 
+// Declares a resource without bytes with 1 to 1,024 slots: at most so many nodes hold one at once.
+// A node holds a slot by a BRAID_EXCLUSIVE access, the only one to it, and several by several.
+// Nodes get slots in turn, in the order of adding (docs/book/buffers.md). It has no home.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_slots(braid_graph *graph, const char *name,
+                                                              uint32_t num_slots,
+                                                              braid_resource *out_resource);
+
 // Declares an output: a buffer with all versions, a range, or a resource without bytes. Plans and
 // launches leave out nodes whose results reach no output (docs/book/outputs.md).
-// Errors: BRAID_INVALID_ARGUMENT (a transient buffer, scratch, a communicator).
+// Errors: BRAID_INVALID_ARGUMENT (a transient buffer, scratch, slots, a communicator).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_output(braid_graph *graph,
                                                                braid_resource resource);
 

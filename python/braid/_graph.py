@@ -101,6 +101,13 @@ class Graph(Communications):
         check(lib.braid_graph_add_resource(self._pointer, name.encode(), out))
         return Resource(self, Declared(name, (out.index, out.graph)))
 
+    def slots(self, name: str, num_slots: int) -> Resource:
+        """Declares something that at most `num_slots` nodes hold at once, each by `excludes=`. Nodes get slots in turn, in
+        the order of adding."""
+        out = ffi.new("braid_resource *")
+        check(lib.braid_graph_add_slots(self._pointer, name.encode(), num_slots, out))
+        return Resource(self, Declared(name, (out.index, out.graph)))
+
     def set_home(self, resource: Resource, place: Union[int, Literal["everywhere"]]) -> None:
         """Says on which of several devices a buffer or resource lies, from 1; at first on the first. "everywhere": all
         reach it, and it is never copied."""

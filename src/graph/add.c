@@ -53,6 +53,10 @@ braid_status braid_graph_check_accesses(const braid_graph *graph, const char *na
         if (mode < BRAID_READ || mode > BRAID_ACCUMULATE)
             return braid_error_invalid("node '%s': .accesses[%zu] has the unknown mode %d", name, i,
                                        mode);
+        if (mode != BRAID_EXCLUSIVE && graph_resource_at(graph, resource.index)->num_slots)
+            return braid_error_invalid("node '%s': .accesses[%zu] is to slots, which nodes hold by "
+                                       "BRAID_EXCLUSIVE alone",
+                                       name, i);
     }
     return BRAID_OK;
 }
@@ -140,9 +144,13 @@ static void append_accesses(braid_graph *graph, const braid_node_options *option
 {
     struct graph_access *accesses =
         braid_array_append(&graph->accesses, options->num_accesses, sizeof(*accesses));
-    for (size_t i = 0; i < options->num_accesses; i++)
-        accesses[i] = (struct graph_access){ .resource = options->accesses[i].resource.index,
+    for (size_t i = 0; i < options->num_accesses; i++) {
+        uint32_t index = options->accesses[i].resource.index;
+        struct graph_resource *slots = &((struct graph_resource *)graph->resources.items)[index];
+        accesses[i] = (struct graph_access){ .resource = index + slots->next_slot,
                                              .mode = (uint32_t)options->accesses[i].mode };
+        slots->next_slot = slots->num_slots ? (slots->next_slot + 1) % slots->num_slots : 0;
+    }
 }
 
 // Adds accesses to the node's own scratch: the last resources. There is room. Returns how many.

@@ -86,6 +86,8 @@ struct graph_resource {
     uint32_t next_earlier;  // the next name for an earlier frame's memory of it; 0: none
     uint32_t home;          // GRAPH_EVERYWHERE, or a place's index. In a placed graph (placed.h)
                             // buffers whose memory the plan or frames choose have one, too
+    // Slots are named resources in a row. The program knows the first, which has these.
+    uint32_t num_slots, next_slot;    // how many there are, and which of them the next user holds
     braid_communicator *communicator; // the graph is a user of it; otherwise NULL
     uint32_t owner; // for it and its ranges: which of the graph's owners, from 1; 0: none
 };

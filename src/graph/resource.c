@@ -123,6 +123,34 @@ braid_status braid_graph_add_resource(braid_graph *graph, const char *name,
                                        out_resource);
 }
 
+enum { MOST_SLOTS = 1024 };
+
+braid_status braid_graph_add_slots(braid_graph *graph, const char *name, uint32_t num_slots,
+                                   braid_resource *out_resource)
+{
+    braid_status status =
+        braid_graph_check_named("braid_graph_add_slots", graph, name, out_resource);
+    if (status)
+        return status;
+    if (num_slots < 1 || num_slots > MOST_SLOTS)
+        return braid_error_invalid("'%s': %u slots, not 1 to %d", name, num_slots, MOST_SLOTS);
+    if (!braid_array_reserve(&graph->resources, num_slots, sizeof(struct graph_resource)))
+        return braid_error_no_memory("slots");
+    struct graph_resource slot = { .buffer = GRAPH_NONE,
+                                   .num_slots = num_slots,
+                                   .home = GRAPH_EVERYWHERE };
+    braid_resource first, other;
+    status = braid_graph_append_resource(graph, name, slot, &first);
+    for (uint32_t i = 1; i < num_slots && !status; i++) {
+        slot.name = graph_resource_at(graph, first.index)->name;
+        slot.num_slots = 0;
+        status = braid_graph_append_resource(graph, NULL, slot, &other);
+    }
+    if (!status)
+        *out_resource = first;
+    return status;
+}
+
 static braid_status check_own(const char *function, const braid_graph *graph,
                               braid_resource resource)
 {
@@ -169,6 +197,7 @@ static const char *why_no_output(const struct graph_resource *resource)
 {
     return resource->is_scratch     ? "scratch"
            : resource->alignment    ? "a transient buffer"
+           : resource->num_slots    ? "slots"
            : resource->communicator ? "a communicator"
                                     : NULL;
 }
@@ -226,6 +255,7 @@ braid_status braid_graph_set_home(braid_graph *graph, braid_resource resource, u
                        : home->alignment                ? "a transient buffer"
                        : home->buffer != resource.index ? "a range"
                        : home->frames_before            ? "an earlier version"
+                       : home->num_slots                ? "slots"
                                                         : NULL;
     if (what)
         return braid_error_invalid("'%s' is %s, which has no home of its own", name, what);

@@ -161,8 +161,8 @@ static void arguments_say_what_kernels_do(braid::device &device)
     auto scaled = graph.transient<int>("scaled", 4);
     auto count = graph.versioned<int>("count", 4, 2);
     auto untyped = graph.range(sum, 0, sizeof(sums));
-    auto list = graph.resource("list");
-    graph.fill(braid::task("begin").writes(count), count, 10, 4);
+    auto list = graph.slots("list", 1);
+    graph.fill(braid::task("begin").writes(count).excludes(list), count, 10, 4);
     auto first = graph.kernel(scale, 4, out(scaled), in(input), 3);
     auto second = graph.kernel(add, 4, braid::task("named").excludes(list), inout(untyped),
                                in(scaled), inout(count));

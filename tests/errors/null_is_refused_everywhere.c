@@ -283,6 +283,9 @@ static void parameters_refuse_null(void **state)
     refuses(braid_graph_add_scratch(NULL, "a", 1, 1, &resource), "graph");
     refuses(braid_graph_add_scratch(all->graph, NULL, 1, 1, &resource), "name");
     refuses(braid_graph_add_scratch(all->graph, "a", 1, 1, NULL), "out_resource");
+    refuses(braid_graph_add_slots(NULL, "a", 1, &resource), "graph");
+    refuses(braid_graph_add_slots(all->graph, NULL, 1, &resource), "name");
+    refuses(braid_graph_add_slots(all->graph, "a", 1, NULL), "out_resource");
     void *const versions[2] = { &resource, &parameter };
     refuses(braid_graph_add_versioned_buffer(NULL, "a", NULL, 2, 1, &resource), "graph");
     refuses(braid_graph_add_versioned_buffer(all->graph, NULL, NULL, 2, 1, &resource), "name");

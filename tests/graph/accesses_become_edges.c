@@ -109,6 +109,23 @@ static void an_exclusive_use_is_ordered_with_everything(void **state)
                        "z1->z2 exclusive use of z; z2->z3 exclusive use of z");
 }
 
+static void users_of_slots_follow_who_had_theirs_before(void **state)
+{
+    braid_graph *graph = graph_of(state);
+    braid_resource x;
+    check_ok(braid_graph_add_slots(graph, "x", 3, &x));
+    node(graph, "a", x, BRAID_EXCLUSIVE);
+    node(graph, "b", x, BRAID_EXCLUSIVE);
+    const braid_empty two = { .node.name = "two",
+                              BRAID_ACCESSES({ x, BRAID_EXCLUSIVE }, { x, BRAID_EXCLUSIVE }) };
+    check_ok(braid_graph_add_empty(graph, &two, NULL));
+    node(graph, "c", x, BRAID_EXCLUSIVE);
+    node(graph, "d", x, BRAID_EXCLUSIVE);
+    node(graph, "e", x, BRAID_EXCLUSIVE);
+    check_links(graph, "a->two exclusive use of x; b->c exclusive use of x; "
+                       "two->d exclusive use of x; two->e exclusive use of x");
+}
+
 static void accumulating_accesses_are_free_of_each_other_only(void **state)
 {
     braid_graph *graph = graph_of(state);
@@ -339,6 +356,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(reads_are_free_of_each_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_update_reads_and_writes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_exclusive_use_is_ordered_with_everything, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(users_of_slots_follow_who_had_theirs_before, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(accumulating_accesses_are_free_of_each_other_only, set_up,
                                         tear_down),

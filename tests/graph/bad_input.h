@@ -23,6 +23,7 @@ void test_resources_without_a_name_or_bytes_are_refused(void **state);
 void test_ranges_outside_their_buffer_are_refused(void **state);
 void test_versions_that_cannot_be_are_refused(void **state);
 void test_earlier_versions_that_are_none_are_refused(void **state);
+void test_slots_are_held_alone(void **state);
 void test_homes_of_what_has_none_are_refused(void **state);
 
 #endif

@@ -446,6 +446,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_earlier_versions_that_are_none_are_refused, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_slots_are_held_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_homes_of_what_has_none_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(null_objects_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_graph_can_be_added_to_after_a_refusal, set_up,

@@ -125,9 +125,10 @@ void test_homes_of_what_has_none_are_refused(void **state)
 {
     struct world *world = *state;
     braid_graph *graph = world->graph;
-    braid_resource transient, scratch, versioned, earlier;
+    braid_resource transient, scratch, slots, versioned, earlier;
     check_ok(braid_graph_add_transient(graph, "passing", 64, 0, &transient));
     check_ok(braid_graph_add_scratch(graph, "notes", 64, 0, &scratch));
+    check_ok(braid_graph_add_slots(graph, "seats", 2, &slots));
     check_ok(braid_graph_add_versioned_buffer(graph, "state", NULL, 2, 8, &versioned));
     check_ok(braid_graph_add_earlier_version(graph, versioned, 1, &earlier));
     const struct {
@@ -137,6 +138,7 @@ void test_homes_of_what_has_none_are_refused(void **state)
     } bad[] = {
         { transient, 1, "'passing' is a transient buffer" },
         { scratch, 1, "'notes' is scratch" },
+        { slots, 1, "'seats' is slots" },
         { world->part, 1, "'image' is a range" },
         { earlier, 1, "'state[-1]' is an earlier version" },
         { world->foreign_resource, 1, "is not a resource of this graph" },
@@ -153,4 +155,31 @@ void test_homes_of_what_has_none_are_refused(void **state)
     check_unchanged(world, before);
     check_ok(braid_graph_set_home(graph, versioned, BRAID_EVERYWHERE));
     check_ok(braid_graph_set_home(graph, world->image, 0));
+}
+
+void test_slots_are_held_alone(void **state)
+{
+    struct world *world = *state;
+    braid_graph *graph = world->graph;
+    braid_resource slots, out = { .index = 77 };
+    check_ok(braid_graph_add_slots(graph, "seats", 1024, &slots));
+    char *before = graph_state(graph);
+    check_fails(braid_graph_add_slots(graph, "none", 0, &out), BRAID_INVALID_ARGUMENT,
+                "'none': 0 slots, not 1 to 1024");
+    check_fails(braid_graph_add_slots(graph, "many", 1025, &out), BRAID_INVALID_ARGUMENT,
+                "'many': 1025 slots, not 1 to 1024");
+    check_fails(braid_graph_add_slots(graph, "", 1, &out), BRAID_INVALID_ARGUMENT, "needs a name");
+    assert_int_equal(out.index, 77);
+    const braid_access_mode modes[] = { BRAID_READ, BRAID_WRITE, BRAID_READ_WRITE,
+                                        BRAID_ACCUMULATE };
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+        check_fails(braid_graph_add_empty(
+                        graph,
+                        &(braid_empty){ .node.name = "sits", BRAID_ACCESSES({ slots, modes[i] }) },
+                        NULL),
+                    BRAID_INVALID_ARGUMENT, "'sits': .accesses[0] is to slots");
+    check_fails(braid_graph_set_output(graph, slots), BRAID_INVALID_ARGUMENT, "'seats' is slots");
+    check_fails(braid_graph_add_range(graph, slots, 0, 1, &out), BRAID_INVALID_ARGUMENT,
+                "'seats' is not a buffer");
+    check_unchanged(world, before);
 }

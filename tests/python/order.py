@@ -114,6 +114,19 @@ def test_accumulating_nodes_are_free_among_each_other(device):
     braid.Exec(device, graph).run()
 
 
+def test_slots_let_so_many_nodes_run_at_once(device):
+    graph = braid.Graph()
+    seats = graph.slots("seats", 2)
+    first, second = (graph.host(call, excludes=seats) for call in meet(0, 1))
+    third = graph.host(lambda: None, excludes=seats)
+    frame = braid.Exec(device, graph)
+    frame.run()
+    assert "seats" in frame.schedule.explain(first, third)
+    assert "free" in frame.schedule.explain(first, second)
+    with pytest.raises(braid.InvalidArgumentError, match="'seats': 0 slots"):
+        graph.slots("seats", 0)
+
+
 def test_reading_and_writing_is_an_update():
     x = np.zeros(1)
     graph = braid.Graph()

@@ -70,6 +70,12 @@ template <class Errors> class declarations
         braid_resource resource = {};
         return made(braid_graph_add_resource(get(), name, &resource), resource);
     }
+    // At most so many tasks that say .excludes() of it run at once.
+    result<braid_resource> slots(const char *name, std::uint32_t num_slots)
+    {
+        braid_resource resource = {};
+        return made(braid_graph_add_slots(get(), name, num_slots, &resource), resource);
+    }
     // Memory that execs have, as an argument, an end of copies and fills, or the user of calls.
     result<braid_resource> transient(const char *name, std::uint64_t bytes,
                                      std::uint64_t alignment = 0)
