@@ -213,6 +213,12 @@ static braid_status check_given(const braid_graph *graph, const char *name,
     if (given->node.prelude_of.graph || given->node.epilogue_of.graph)
         return braid_error_invalid("node '%s': a communication is neither prelude nor epilogue",
                                    name);
+    for (size_t i = 0; i < given->node.num_accesses; i++) {
+        if (graph_resource_at(graph, given->node.accesses[i].resource.index)->num_slots)
+            return braid_error_invalid("node '%s': .accesses[%zu] is to slots, which its two nodes "
+                                       "would hold apart",
+                                       name, i);
+    }
     *out_ends = find_ends(given, communicator->num);
     return check_numbers(name, given, out_ends, communicator);
 }

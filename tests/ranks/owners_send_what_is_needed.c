@@ -210,6 +210,12 @@ void test_a_task_that_breaks_the_rule_is_refused(void **state)
                                           .count = 1 };
     check_fails(braid_graph_add_communication(job->graph, &receive, NULL), BRAID_INVALID_ARGUMENT,
                 "node 'y' writes 'a', which rank 0 owns");
+    braid_resource slots;
+    check_ok(braid_graph_add_slots(job->graph, "slots", 2, &slots));
+    braid_communication holds = receive;
+    holds.node.accesses = &(braid_access){ slots, BRAID_EXCLUSIVE };
+    check_fails(braid_graph_add_communication(job->graph, &holds, NULL), BRAID_INVALID_ARGUMENT,
+                "node 'y': .accesses[0] is to slots");
     braid_empty after = { .node = { .name = "z", .after = &node, .num_after = 1 } };
     if (rank != 0)
         check_fails(braid_graph_add_empty(job->graph, &after, NULL), BRAID_INVALID_ARGUMENT,
