@@ -424,7 +424,7 @@ static void put_kernel_node(struct capture *capture, uint32_t node)
     put_grid(file, launch->cluster);
     braid_capture_put_number(file, launch->shared_bytes, 4);
     braid_capture_put_number(file, (uint32_t)launch->priority, 4);
-    braid_capture_put_number(file, launch->grid_from, 1);
+    braid_capture_put_number(file, launch->grid_from | launch->cooperative << 1, 1);
     braid_capture_put_number(file, launch->num_args, 4);
     for (uint32_t i = 0; i < launch->num_args; i++) {
         put_argument(capture, node, offset, tasks->slot_bytes[TASK_SLOT_ARGUMENTS] + offset,

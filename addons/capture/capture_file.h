@@ -19,8 +19,8 @@
 //   u32 lane hint. A list of accesses: u32 resource, u8 braid_access_mode. Then values, by kind.
 //   Roles: 1 a prelude, 2 an epilogue, 0 others, which are their own main nodes.
 // - Kind 0, a kernel: u32 kernel, 3 u32 each of grid, block, cluster. u32 shared bytes, i32
-//   priority, u8 grid from the last argument. A list of arguments: u32 bytes, u8 unchecked, words,
-//   the rest.
+//   priority, u8 1: grid from the last argument, 2: cooperative. A list of arguments: u32 bytes, u8
+//   unchecked, words, the rest.
 // - Kind 1, a copy: word to, word from, u64 bytes. Kind 2, a fill: word to, u32 value, u32 its
 //   bytes, u64 number. Kind 3, a host call: word user. Kind 5, an empty node: nothing.
 // - Kind 8, a loop, and 9, a branch: u32 condition, a resource, or 2^32 - 1 for none. u64 most

@@ -281,6 +281,7 @@ static braid_status add_kernel(struct builder *builder, size_t first_patch, brai
                               .cluster = dim3_of(kernel->cluster),
                               .shared_bytes = kernel->shared_bytes,
                               .priority = kernel->priority,
+                              .cooperative = kernel->cooperative,
                               .args = builder->args.items,
                               .num_args = builder->args.num,
                               .code_use = BRAID_CODE_UNREAD },

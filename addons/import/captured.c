@@ -20,7 +20,6 @@ static const struct {
     const char *text;
 } refused[] = {
     { 1, 8, "an access-policy window" },
-    { 2, 0, "a cooperative launch" },
     { 13, 0, "updates by the device" },
     { 14, 0, "a carve-out of its launch" },
 };
@@ -211,6 +210,9 @@ static braid_status read_attributes(const struct reader *reader, gpu_node handle
     node->kernel.cluster[2] = value.cluster.z;
     status = read_attribute(reader, handle, GPU_LAUNCH_PRIORITY, &value);
     node->kernel.priority = value.priority;
+    if (!status)
+        status = read_attribute(reader, handle, GPU_LAUNCH_COOPERATIVE, &value);
+    node->kernel.cooperative = value.cooperative;
     return status;
 }
 

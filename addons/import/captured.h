@@ -26,7 +26,7 @@ struct captured_param {
 struct captured_kernel {
     uint32_t function; // in `functions`
     uint32_t grid[3], block[3], cluster[3], shared_bytes;
-    int priority;
+    int priority, cooperative;
     size_t first_byte; // in `bytes`: its parameters, each aligned to 16 bytes
 };
 

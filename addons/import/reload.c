@@ -132,12 +132,13 @@ static braid_status look_at(const struct chooser *chooser, size_t index)
 
 // ---- functions ----
 
-static bool has_clusters(const struct captured_graph *captured, uint32_t function)
+// Braid does not change a kernel whose blocks rely on each other.
+static bool needs_others(const struct captured_graph *captured, uint32_t function)
 {
     const struct captured_node *nodes = captured_nodes(captured);
     for (size_t i = 0; i < captured->nodes.num; i++) {
         if (nodes[i].type == GPU_NODE_KERNEL && nodes[i].kernel.function == function &&
-            nodes[i].kernel.cluster[0])
+            (nodes[i].kernel.cluster[0] || nodes[i].kernel.cooperative))
             return true;
     }
     return false;
@@ -166,8 +167,8 @@ static braid_status choose(const struct chooser *chooser, uint32_t index)
         reload->why = "several texts have it";
     else if (!is_alone(chooser, index))
         reload->why = "the program has loaded its text more than once";
-    else if (has_clusters(chooser->captured, index))
-        reload->why = "it is launched in clusters";
+    else if (needs_others(chooser->captured, index))
+        reload->why = "it is launched in clusters, or cooperatively";
     if (!reload->why)
         status = look_at(chooser, code->reloaded - 1);
     if (status || reload->why)

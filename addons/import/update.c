@@ -64,8 +64,9 @@ static braid_status check_kernel(const struct updater *updater, const struct cap
                       functions[1][had->function].name);
     if (memcmp(now->block, had->block, sizeof(now->block)) != 0 ||
         memcmp(now->cluster, had->cluster, sizeof(now->cluster)) != 0 ||
-        now->shared_bytes != had->shared_bytes || now->priority != had->priority)
-        return refuse(updater, "has another block, cluster, shared memory or priority");
+        now->shared_bytes != had->shared_bytes || now->priority != had->priority ||
+        now->cooperative != had->cooperative)
+        return refuse(updater, "has another block, cluster, shared memory, priority or way to run");
     return BRAID_OK;
 }
 

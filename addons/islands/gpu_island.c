@@ -465,6 +465,8 @@ static braid_status find_kernel_reason(struct gpu_backend *gpu, const struct bac
     *out_reason = NULL;
     if (launch->cluster.x)
         *out_reason = "it has a cluster";
+    else if (launch->cooperative)
+        *out_reason = "its launch is cooperative";
     else if (launch->grid_from)
         *out_reason = "its grid is read from memory";
     else if (volume(block) > ISLAND_MOST_THREADS)

@@ -640,6 +640,8 @@ static struct island_fit fit_of_kernel(const struct graph_kernel *kernel, bool c
         fit.why_not = "it has neither source nor PTX";
     else if (kernel->cluster[0])
         fit.why_not = "it has a cluster";
+    else if (kernel->cooperative)
+        fit.why_not = "its launch is cooperative";
     else if (kernel->grid_from)
         fit.why_not = "its grid is read from memory";
     else if (kernel->empty)

@@ -126,6 +126,10 @@ typedef struct braid_kernel_node {
     braid_resource grid_from_resource;
     // True: a 0 in `grid` is no block, and the node does nothing until it gets another grid.
     bool may_be_empty; // if y and z are both 0, they mean 1: { 8 } is 8 blocks
+    // All blocks run at once, so that they may wait for each other (docs/book/concepts.md). Without
+    // .cluster and .grid_from. Where the device has no room for `grid`, calls fail and name the
+    // largest one. On the CPU one call has all blocks.
+    bool cooperative;
     // With BRAID_CODE_DECLARES, adding the node fails where its accesses are not proven, or where
     // the code uses an address in no buffer declared before. Also BRAID_UNSUPPORTED: the kernel has
     // no PTX, and no compiler is here; BRAID_DEVICE_ERROR: the compiler refuses its source. If a

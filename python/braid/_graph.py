@@ -251,7 +251,7 @@ class Graph(Communications):
     @spell_out(NodeOptions)
     def kernel(self, kernel: Any, grid: Size, args: Sequence[Any] = (), *, block: Optional[Size] = None,
                cluster: Size = 0, shared_bytes: int = 0, priority: int = 0, grid_from: Any = None,
-               code_use: CodeUse = "completes", **options: Unpack[NodeOptions]) -> Node:
+               cooperative: bool = False, code_use: CodeUse = "completes", **options: Unpack[NodeOptions]) -> Node:
         """Adds a launch of a Kernel (or cupy.RawKernel) over `grid` blocks of `block` threads: of 1, or of as
         many as the kernel says. With a 0 in `grid` the node does nothing until an exec gives it another. Arrays among
         `args` become pointers. The node reads, writes, updates or accumulates each, or the argument says so itself:
@@ -259,7 +259,8 @@ class Graph(Communications):
         or source tells all its accesses (braid_code_use). `code_use`: "checks" compares those that the node declares
         with the code, "declares" adds those of the code, "unread" leaves it alone.
         `grid_from`: an array or resource of three uint32, which the node reads as its grid when its turn
-        comes; `grid` is the largest then."""
+        comes; `grid` is the largest then. `cooperative`: all blocks run at once, so that they may wait for each
+        other."""
         kernel = self._kernel_of(kernel)
         name = options.get("name") or kernel.name
         args = unwrap(args, options)
@@ -277,7 +278,7 @@ class Graph(Communications):
         for field, size in (("block", kernel.threads(name, block)), ("cluster", cluster)):
             dim3 = getattr(struct, field)
             dim3.x, dim3.y, dim3.z = sizes(f"{field} of kernel '{name}'", size)
-        struct.may_be_empty = True
+        struct.may_be_empty, struct.cooperative = True, cooperative
         struct.shared_bytes, struct.priority = shared_bytes or kernel.shared_bytes, priority
         struct.args, struct.num_args = packed.array, packed.num
         if isinstance(counts, Span):

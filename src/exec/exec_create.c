@@ -38,7 +38,7 @@ static uint32_t share_of(const struct backend_launch *launch, uint64_t blocks_at
 static bool may_fetch(const struct backend_launch *launch)
 {
     return launch->kernel->waits_first && !launch->kernel->notes_begin && !launch->grid_from &&
-           !launch->cluster.x;
+           !launch->cluster.x && !launch->cooperative;
 }
 
 // A kernel with a cluster stays as its author made it. A kernel that
@@ -52,8 +52,9 @@ static braid_status describe(const braid_exec *exec, const struct backend_task *
     if (backend->ops->count_blocks)
         status = backend->ops->count_blocks(backend, &task->launch, &blocks_at_once);
     *node = (struct plan_early_node){
-        .can = (is_programmatic && !task->launch.grid_from) ||
-               (task->launch.cluster.x == 0 && task->launch.kernel->waits_first),
+        .can = !task->launch.cooperative &&
+               ((is_programmatic && !task->launch.grid_from) ||
+                (task->launch.cluster.x == 0 && task->launch.kernel->waits_first)),
         .tells = is_programmatic,
         .fetches = may_fetch(&task->launch),
         .share = share_of(&task->launch, blocks_at_once),

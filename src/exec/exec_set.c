@@ -30,11 +30,12 @@ static braid_status check_room(const struct backend_task *task, uint64_t bytes, 
                                (unsigned long long)bytes, (unsigned long long)room);
 }
 
-static braid_status check_grid(const struct backend_task *task)
+// The backend knows how large the grid of a cooperative launch may be.
+static braid_status check_grid(const braid_exec *exec, struct backend_task *task)
 {
     const struct backend_launch *launch = &task->launch;
     if (braid_grid_fits(launch->grid, launch->block))
-        return BRAID_OK;
+        return braid_frame_prepare(&exec->frames.slots[0].frame, task);
     return braid_error_invalid("node %s: a grid of %ux%ux%u blocks",
                                braid_node_text(task->node, task->name).text, launch->grid.x,
                                launch->grid.y, launch->grid.z);
@@ -204,7 +205,7 @@ static braid_status check(const braid_exec *exec, const struct value_edit *edits
     braid_status status = BRAID_OK;
     stage(exec, edits, num, staged);
     if (staged->task.kind == WORK_KERNEL)
-        status = check_grid(&staged->task);
+        status = check_grid(exec, &staged->task);
     else if (staged->task.kind == WORK_COPY)
         status = check_copy(exec, edits, num, &staged->task);
     else if (staged->task.kind == WORK_FILL)

@@ -102,6 +102,7 @@ struct graph_kernel {
     uint8_t cluster[3];     // all zero: none
     bool grid_from;         // the last of its arguments, which the program did not give as one, is
                             // the address that its grid is read from
+    bool cooperative;       // all its blocks run at once
     uint8_t empty;          // which sizes of the grid are 0, where `grid` has 1: a bit each
     int32_t priority;
     uint32_t shared_bytes;

@@ -283,6 +283,12 @@ static uint8_t empty_sizes(const braid_kernel_node *launch)
     return (uint8_t)((grid.x ? 0 : 1) | (grid.y ? 0 : 2) | (grid.z ? 0 : 4));
 }
 
+// Whether the grid is read from memory.
+static bool reads_grid(const braid_kernel_node *launch)
+{
+    return launch->grid_from || launch->grid_from_resource.graph;
+}
+
 static braid_status check_sizes(const char *name, const braid_kernel_node *launch)
 {
     braid_dim3 grid = without_zeros(launch->grid);
@@ -294,6 +300,10 @@ static braid_status check_sizes(const char *name, const braid_kernel_node *launc
     if (cluster.x > UINT8_MAX || cluster.y > UINT8_MAX || cluster.z > UINT8_MAX)
         return braid_error_invalid("node '%s': cluster %ux%ux%u is too large", name, cluster.x,
                                    cluster.y, cluster.z);
+    if (launch->cooperative && (cluster.x || cluster.y || cluster.z || reads_grid(launch)))
+        return braid_error_invalid("node '%s': .cooperative goes with neither .cluster nor "
+                                   ".grid_from",
+                                   name);
     return BRAID_OK;
 }
 
@@ -357,12 +367,6 @@ static braid_status find_address(const braid_graph *graph, const char *name,
         .resource = argument->resource,
     };
     return braid_graph_find_address(graph, &request, &argument->address);
-}
-
-// Whether the grid is read from memory.
-static bool reads_grid(const braid_kernel_node *launch)
-{
-    return launch->grid_from || launch->grid_from_resource.graph;
 }
 
 // The address of the three words; NULL where frames find it.
@@ -524,6 +528,7 @@ static void append_kernel(braid_graph *graph, const struct kernel_node *node, ui
         .grid = without_zeros(launch->grid),
         .block = without_zeros(launch->block),
         .empty = empty_sizes(launch),
+        .cooperative = launch->cooperative,
         .priority = launch->priority,
         .shared_bytes = launch->shared_bytes,
     };

@@ -188,8 +188,7 @@ static bool allocate(const struct tasks *tasks, struct frame *frame)
     return !frame->store.failed;
 }
 
-// A backend's detour for a copy depends on the memory, which is the frame's own.
-static braid_status prepare(const struct frame *frame, struct backend_task *task)
+braid_status braid_frame_prepare(const struct frame *frame, struct backend_task *task)
 {
     struct backend *backend = places_backend(frame->places, frame->backend, task->place);
     const char *flaw = braid_work_flaw(task->kind, &task->work);
@@ -213,17 +212,17 @@ static braid_status fill_task(const struct tasks *tasks, struct frame *frame, ui
         build(tasks, frame, task->node, number, frame->arguments + tasks->offsets[task->node],
               braid_tasks_arg_bytes(tasks, task->node));
         point_to_next(tasks, frame, number, task);
-        return prepare(frame, task);
+        return braid_frame_prepare(frame, task);
     }
     if (task->kind == WORK_EMPTY)
         return BRAID_OK;
     task->work = build_work(tasks, frame, task->node, number);
     if (task->kind != WORK_HOST)
-        return prepare(frame, task);
+        return braid_frame_prepare(frame, task);
     braid_status status = host_call_put(&frame->host_calls, task->host, task);
     if (status)
         return status;
-    status = prepare(frame, task);
+    status = braid_frame_prepare(frame, task);
     if (status)
         host_call_leave(&frame->host_calls, task);
     return status;
@@ -400,7 +399,7 @@ static braid_status resolve_memory(struct frame *frame, struct backend_task *mad
         return BRAID_OK;
     braid_status status = old->detour ? make_room_to_replace(frame) : BRAID_OK;
     made->detour = NULL;
-    return status ? status : prepare(frame, made);
+    return status ? status : braid_frame_prepare(frame, made);
 }
 
 // An old call may be another call at the same address, since it may run together with the new one.
@@ -417,7 +416,7 @@ static braid_status resolve_host(struct frame *frame, struct work_host work,
         status = host_call_put(&frame->host_calls, work, made);
     if (status || !made->detour)
         return status;
-    status = prepare(frame, made);
+    status = braid_frame_prepare(frame, made);
     if (status)
         host_call_leave(&frame->host_calls, made);
     return status;

@@ -63,6 +63,9 @@ struct box_words {
 braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const *arenas,
                                 uint64_t number, struct note *notes, const struct box_words *words,
                                 braid_trap *traps, struct frame *out_frame);
+// Has the backend look at a task: it makes the detour of a copy, which depends on the frame's
+// memory, and checks a kernel.
+braid_status braid_frame_prepare(const struct frame *frame, struct backend_task *task);
 // No frame is in flight.
 void braid_frame_finish(struct frame *frame);
 

@@ -143,6 +143,7 @@ static struct backend_launch describe_launch(const struct tasks *tasks,
         .num_args = kernel->num_args,
         .arg_bytes = tasks->arg_sizes + kernel->first_arg,
         .grid_from = kernel->grid_from,
+        .cooperative = kernel->cooperative,
     };
 }
 

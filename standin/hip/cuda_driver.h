@@ -80,6 +80,8 @@
     X(cuModuleGetGlobal_v2)                                                                        \
     X(cuFuncGetAttribute)                                                                          \
     X(cuLaunchKernel)                                                                              \
+    X(cuLaunchKernelEx)                                                                            \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                 \
     X(cuStreamBeginCapture_v2)                                                                     \
     X(cuStreamEndCapture)                                                                          \
     X(cuStreamIsCapturing)                                                                         \

@@ -125,6 +125,15 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
                                  unsigned grid_z, unsigned block_x, unsigned block_y,
                                  unsigned block_z, unsigned shared_bytes, hipStream_t stream,
                                  void **params, void **extra);
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned grid_x,
+                                            unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                            unsigned block_y, unsigned block_z,
+                                            unsigned shared_bytes, hipStream_t stream,
+                                            void **params);
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *out_blocks,
+                                                              hipFunction_t function,
+                                                              int block_threads,
+                                                              size_t shared_bytes);
 
 // Capture
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);

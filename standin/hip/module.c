@@ -126,3 +126,43 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
                                      extra ? translated.words : NULL);
     return hip_finish(result);
 }
+
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned grid_x,
+                                            unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                            unsigned block_y, unsigned block_z,
+                                            unsigned shared_bytes, hipStream_t stream,
+                                            void **params)
+{
+    if (!function)
+        return hip_fail(hipErrorInvalidImage);
+    CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE };
+    attribute.value.cooperative = 1;
+    const CUlaunchConfig config = { .gridDimX = grid_x,
+                                    .gridDimY = grid_y,
+                                    .gridDimZ = grid_z,
+                                    .blockDimX = block_x,
+                                    .blockDimY = block_y,
+                                    .blockDimZ = block_z,
+                                    .sharedMemBytes = shared_bytes,
+                                    .hStream = (CUstream)stream,
+                                    .attrs = &attribute,
+                                    .numAttrs = 1 };
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuLaunchKernelEx(&config, (CUfunction)function, params, NULL);
+    return hip_finish(result);
+}
+
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *out_blocks,
+                                                              hipFunction_t function,
+                                                              int block_threads,
+                                                              size_t shared_bytes)
+{
+    if (!function)
+        return hip_fail(hipErrorInvalidHandle);
+    CUresult result = cuda_enter();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(out_blocks, (CUfunction)function,
+                                                                  block_threads, shared_bytes);
+    return hip_finish(result);
+}

@@ -2,6 +2,7 @@
 // Law 10: concurrency is never lost in silence. What can overlap does, and where a resource, a lane
 // limit or a hint serialises two free nodes, the schedule says which pair and why.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "contract/groups.h"
@@ -145,6 +146,69 @@ static void slots_let_as_many_nodes_run_at_once(void **state)
         find_pair(exec, braid_graph_get_node(graph, 2), braid_graph_get_node(graph, 4))
             .resource_name,
         "two at once");
+}
+
+// The refusal of a larger grid tells the largest. 0: a refusal has another reason.
+static uint32_t find_largest_grid(struct contract *contract)
+{
+    static const char before[] = "room for a grid of ";
+    braid_graph *graph = contract_graph(contract);
+    add_meet(graph, (braid_node_options){ .name = "meet" }, contract_numbers(contract, 3), 1 << 24);
+    const braid_exec_options options = { .mode = contract->mode, .islands = contract_islands() };
+    braid_exec *exec;
+    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
+    if (status == BRAID_OK) { // one call has all blocks
+        braid_exec_destroy(exec);
+        return 64;
+    }
+    const char *message = braid_error_get_message(), *number = strstr(message, before);
+    assert_int_equal(status, BRAID_UNSUPPORTED);
+    assert_non_null(strstr(message, "'meet'"));
+    assert_true(number || strstr(message, "cooperative"));
+    return number ? (uint32_t)strtoul(number + strlen(before), NULL, 10) : 0;
+}
+
+static void check_meeting(struct contract *contract, braid_exec *exec, const uint32_t *numbers,
+                          uint32_t blocks)
+{
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    uint32_t seen[8];
+    contract_read(contract, seen, numbers, sizeof(seen));
+    assert_int_equal(seen[1], blocks);
+    assert_int_equal(seen[2], 0);
+    assert_int_equal(seen[5], blocks);
+    assert_int_equal(seen[6], 0);
+}
+
+// Each of two lanes has a kernel that fills the device.
+static void all_blocks_of_a_cooperative_kernel_meet(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t largest = find_largest_grid(contract);
+    if (!largest)
+        skip_because("the device has no cooperative launches, or this mode plays none");
+    uint32_t *numbers = contract_numbers(contract, 8);
+    braid_graph *graph = contract_graph(contract);
+    braid_node nodes[2];
+    for (uint32_t i = 0; i < 2; i++)
+        nodes[i] = add_meet(
+            graph,
+            (braid_node_options){ AFTER(add_fill(graph, (braid_node_options){ .cost_ns = busy_ns },
+                                                 numbers + 4 * i, 0, 3)),
+                                  .cost_ns = busy_ns },
+            numbers + 4 * i, largest);
+    const braid_schedule_options plan = wide_plan();
+    braid_exec *exec = contract_exec_planned(contract, graph, &plan);
+    for (int frame = 0; frame < 3; frame++)
+        check_meeting(contract, exec, numbers, largest);
+    const braid_dim3 more = { largest + 1, 1, 1 }, fewer = { largest - 1, 1, 1 };
+    if (!contract_is_on_host())
+        check_fails(braid_exec_set(exec, nodes[0], BRAID_TARGET_GRID, 0, &more), BRAID_UNSUPPORTED,
+                    "blocks at once");
+    for (uint32_t i = 0; i < 2; i++)
+        check_ok(braid_exec_set(exec, nodes[i], BRAID_TARGET_GRID, 0, &fewer));
+    check_meeting(contract, exec, numbers, largest - 1);
 }
 
 static void two_users_of_one_random_state_are_serialised(void **state)
@@ -298,6 +362,7 @@ int run_concurrency(void)
         contract_test(nodes_that_accumulate_overlap_and_a_reader_follows_both),
         contract_test(two_users_of_one_scratch_are_serialised_and_the_schedule_says_so),
         contract_test(slots_let_as_many_nodes_run_at_once),
+        contract_test(all_blocks_of_a_cooperative_kernel_meet),
         contract_test(two_users_of_one_random_state_are_serialised),
         contract_test(data_flow_is_not_reported_as_a_loss),
         contract_test(a_lane_limit_is_reported),

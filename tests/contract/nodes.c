@@ -96,6 +96,21 @@ braid_node add_handshake(braid_graph *graph, braid_node_options options, uint32_
     return add_kernel(graph, &launch);
 }
 
+braid_node add_meet(braid_graph *graph, braid_node_options options, uint32_t *arrived,
+                    uint32_t num_blocks)
+{
+    uint32_t *met = arrived + 1;
+    uint64_t timeout_ns = TEST_TIMEOUT_NS;
+    braid_kernel_node launch = { .node = options,
+                                 .kernel = &test_meet,
+                                 .grid = { num_blocks, 1, 1 },
+                                 .block = { 256, 1, 1 },
+                                 .cooperative = true,
+                                 BRAID_ARGS(BRAID_ARG(arrived), BRAID_ARG(met),
+                                            BRAID_ARG(timeout_ns)) };
+    return add_kernel(graph, &launch);
+}
+
 braid_node add_gate(braid_graph *graph, braid_node_options options, struct gate gate)
 {
     uint64_t timeout_ns = TEST_TIMEOUT_NS;

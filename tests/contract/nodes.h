@@ -32,6 +32,9 @@ braid_node add_alone(braid_graph *graph, braid_node_options options, uint32_t *t
 // One of two kernels that wait for each other; `me` is 0 or 1.
 braid_node add_handshake(braid_graph *graph, braid_node_options options, uint32_t *flags,
                          uint32_t *met, uint32_t me);
+// All its blocks, of 256 threads, wait for each other: see test_meet.
+braid_node add_meet(braid_graph *graph, braid_node_options options, uint32_t *arrived,
+                    uint32_t num_blocks);
 braid_node add_gate(braid_graph *graph, braid_node_options options, struct gate gate);
 braid_node add_stamp(braid_graph *graph, braid_node_options options, uint32_t *counter,
                      uint32_t *stamps, uint32_t index, uint64_t delay_ns);

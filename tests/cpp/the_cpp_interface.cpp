@@ -230,7 +230,7 @@ static void grids_without_blocks_run_nothing(braid::device &device)
     auto size = static_cast<std::uint32_t>(none.size());
     auto rows = graph.parameter<std::uint32_t>("rows");
     auto first = graph.add(add, size, braid::task("first").updates(sum), sums, 1);
-    auto second = graph.add(add, braid::shape({ 4, size }, { 1, 1, 1 }),
+    auto second = graph.add(add, braid::shape({ 4, size }, { 1, 1, 1 }).all_at_once(),
                             braid::task("second").updates(sum), sums, 10);
     graph.use(rows, second, BRAID_TARGET_GRID_Y);
     graph.add(add, braid::shape(braid_dim3{ 2, 0, 0 }, {}), braid::task("third").updates(sum), sums,

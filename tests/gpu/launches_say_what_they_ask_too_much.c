@@ -170,6 +170,53 @@ static void a_device_without_clusters_refuses_them_when_an_exec_is_made(void **s
                     BRAID_UNSUPPORTED, reason);
 }
 
+// Eight blocks of 256 threads fit on each of the stand-in's four multiprocessors.
+static void a_cooperative_grid_has_room_or_the_largest_is_named(void **state)
+{
+    (void)state;
+    static const char reason[] =
+        "node 0 'all': it needs 33 blocks at once, and cuda:0 has room for "
+        "a grid of 32";
+    static const char parameter_reason[] = "node 0 'all': it needs 40 blocks at once";
+    braid_kernel_node all = {
+        .node.name = "all", .grid.x = 33, .block.x = 256, .cooperative = true, .kernel = &asks
+    };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
+    braid_device *device = open_device();
+    braid_graph *graph = own_graph();
+    braid_parameter width;
+    braid_node node;
+    num_runs = 0;
+    for (int mode = BRAID_MODE_AUTO; mode <= BRAID_MODE_GRAPH; mode++)
+        check_fails(run(device, all, (braid_exec_mode)mode), BRAID_UNSUPPORTED, reason);
+    assert_int_equal(num_runs, 0);
+    all.grid.x = 32;
+    check_ok(run(device, all, BRAID_MODE_STREAMS));
+    check_ok(braid_graph_add_kernel(graph, &all, &node));
+    check_ok(braid_graph_add_parameter(graph, "width", 4, &width));
+    check_ok(braid_graph_use_parameter(
+        graph, width, &(braid_parameter_use){ .node = node, .target = BRAID_TARGET_GRID_X }));
+    braid_exec *exec = own_exec(device, graph, &options);
+    check_fails(braid_exec_set(exec, node, BRAID_TARGET_GRID_X, 0, &(uint32_t){ 33 }),
+                BRAID_UNSUPPORTED, reason);
+    check_fails(braid_exec_set_parameter(exec, width, &(uint32_t){ 40 }), BRAID_UNSUPPORTED,
+                parameter_reason);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(num_runs, 2);
+}
+
+static void a_device_without_cooperative_launches_refuses_them(void **state)
+{
+    (void)state;
+    const braid_kernel_node all = { .node.name = "all", .cooperative = true };
+    braid_device *device = open_device();
+    gpu_from(device->backend)->attributes[GPU_COOPERATIVE] = 0;
+    for (int mode = BRAID_MODE_AUTO; mode <= BRAID_MODE_GRAPH; mode++)
+        check_fails(run(device, all, (braid_exec_mode)mode), BRAID_UNSUPPORTED,
+                    "node 0 'all': it is cooperative, and cuda:0 has no such launches");
+}
+
 static void only_launches_that_ask_for_more_go_the_longer_way(void **state)
 {
     (void)state;
@@ -180,13 +227,15 @@ static void only_launches_that_ask_for_more_go_the_longer_way(void **state)
     check_ok(run(device, (braid_kernel_node){ .priority = -1 }, BRAID_MODE_STREAMS));
     check_ok(run(device, (braid_kernel_node){ .priority = -1000, .grid.x = 2, .cluster.x = 2 },
                  BRAID_MODE_STREAMS));
-    assert_int_equal(standin_calls("cuLaunchKernelEx"), before + 2);
+    check_ok(run(device, (braid_kernel_node){ .cooperative = true }, BRAID_MODE_STREAMS));
+    assert_int_equal(standin_calls("cuLaunchKernelEx"), before + 3);
     before = standin_calls("cuGraphKernelNodeSetAttribute");
     check_ok(run(device, (braid_kernel_node){ 0 }, BRAID_MODE_GRAPH));
     assert_int_equal(standin_calls("cuGraphKernelNodeSetAttribute"), before);
     check_ok(run(device, (braid_kernel_node){ .priority = -1 }, BRAID_MODE_GRAPH));
     check_ok(run(device, (braid_kernel_node){ .grid.x = 2, .cluster.x = 2 }, BRAID_MODE_GRAPH));
-    assert_int_equal(standin_calls("cuGraphKernelNodeSetAttribute"), before + 2);
+    check_ok(run(device, (braid_kernel_node){ .cooperative = true }, BRAID_MODE_GRAPH));
+    assert_int_equal(standin_calls("cuGraphKernelNodeSetAttribute"), before + 3);
 }
 
 int main(void)
@@ -196,6 +245,8 @@ int main(void)
         standin_test(arguments_of_another_size_are_refused),
         standin_test(a_grid_is_a_multiple_of_its_cluster),
         standin_test(a_device_without_clusters_refuses_them_when_an_exec_is_made),
+        standin_test(a_cooperative_grid_has_room_or_the_largest_is_named),
+        standin_test(a_device_without_cooperative_launches_refuses_them),
         standin_test(only_launches_that_ask_for_more_go_the_longer_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

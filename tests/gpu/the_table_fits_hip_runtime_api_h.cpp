@@ -75,6 +75,8 @@ static void check_stream_calls()
     DRIVER(host_call, hipLaunchHostFunc);
     DRIVER(stream_callback, hipStreamAddCallback);
     DRIVER(launch, hipModuleLaunchKernel);
+    DRIVER(hip_launch_cooperative, hipModuleLaunchCooperativeKernel);
+    DRIVER(function_occupancy, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor);
     DRIVER(module_load, hipModuleLoadData);
     DRIVER(module_unload, hipModuleUnload);
     DRIVER(module_function, hipModuleGetFunction);
@@ -159,6 +161,7 @@ static void check_attributes()
                     "threads of a unit");
     check_attribute(GPU_MAJOR, hipDeviceAttributeComputeCapabilityMajor, "major");
     check_attribute(GPU_MINOR, hipDeviceAttributeComputeCapabilityMinor, "minor");
+    check_attribute(GPU_COOPERATIVE, hipDeviceAttributeCooperativeLaunch, "cooperative launches");
 }
 
 int main()

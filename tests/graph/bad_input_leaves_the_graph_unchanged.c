@@ -244,6 +244,11 @@ static void grids_that_overflow_are_refused(void **state)
                          &(braid_kernel_node){ .kernel = &kernel, .cluster = { 1, 300, 1 } });
     check_refused_launch(world,
                          &(braid_kernel_node){ .kernel = &kernel, .cluster = { 1, 1, 300 } });
+    check_refused_launch(
+        world,
+        &(braid_kernel_node){ .kernel = &kernel, .cluster = { 1, 0, 0 }, .cooperative = true });
+    check_refused_launch(
+        world, &(braid_kernel_node){ .kernel = &kernel, .grid_from = memory, .cooperative = true });
 }
 
 static void copies_without_bytes_or_ends_are_refused(void **state)

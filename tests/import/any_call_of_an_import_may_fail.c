@@ -183,31 +183,71 @@ static void all_later_calls_fail(void **state)
     finish();
 }
 
-// An import that reads no attributes would lose what it must refuse.
-static void a_cooperative_kernel_is_never_imported(void **state)
+static CUgraph capture_cooperative(void)
 {
-    (void)state;
-    braid_import *import;
+    const CUkernelNodeAttrValue value = { .cooperative = 1 };
+    void *args[] = { &world.buffers[0], &world.buffers[1] };
     CUgraphNode node;
     CUgraph graph;
-    const CUkernelNodeAttrValue value = { .cooperative = 1 };
     size_t num = 1;
-    set_up(false);
     assert_int_equal(cuStreamBeginCapture_v2(world.streams[0], CU_STREAM_CAPTURE_MODE_RELAXED), 0);
-    void *args[] = { &world.buffers[0], &world.buffers[1] };
     assert_int_equal(cuLaunchKernel(world.add, 1, 1, 1, 1, 1, 1, 0, world.streams[0], args, NULL),
                      0);
     assert_int_equal(cuStreamEndCapture(world.streams[0], &graph), 0);
     assert_int_equal(cuGraphGetNodes(graph, &node, &num), 0);
     assert_int_equal(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value),
                      0);
-    for (int nth = 1; nth < 4; nth++) {
+    return graph;
+}
+
+static void check_cooperative(CUgraph graph)
+{
+    CUkernelNodeAttrValue value;
+    CUgraphNode nodes[8];
+    size_t num = 8, at = 0;
+    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+    assert_int_equal(cuGraphGetNodes(graph, nodes, &num), 0);
+    for (; at < num && type != CU_GRAPH_NODE_TYPE_KERNEL; at++)
+        assert_int_equal(cuGraphNodeGetType(nodes[at], &type), 0);
+    assert_int_equal(type, CU_GRAPH_NODE_TYPE_KERNEL);
+    assert_int_equal(
+        cuGraphKernelNodeGetAttribute(nodes[at - 1], CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value), 0);
+    assert_int_equal(value.cooperative, 1);
+}
+
+static void check_plays_so(const braid_graph *graph)
+{
+    const braid_exec_options options_of_graph = { .mode = BRAID_MODE_GRAPH };
+    CUgraph made;
+    fail_calls("cuOccupancyMaxActiveBlocksPerMultiprocessor:1=%d", UNKNOWN_ERROR);
+    braid_exec *exec = NULL;
+    check_fails(braid_exec_create(device, graph, &options_of_graph, &exec), BRAID_DEVICE_ERROR,
+                "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    fail_calls(NULL);
+    exec = own_exec(device, graph, &options_of_graph);
+    check_ok(braid_exec_make_cuda_graph(exec, (void **)&made));
+    check_cooperative(made);
+    destroy_now(exec);
+}
+
+// An import that reads no attributes would lose what it must refuse, and that blocks wait for each
+// other.
+static void a_cooperative_kernel_stays_so(void **state)
+{
+    (void)state;
+    enum { NUM_ATTRIBUTES = 7 };
+    braid_import *import;
+    set_up(false);
+    CUgraph graph = capture_cooperative();
+    for (int nth = 1; nth <= NUM_ATTRIBUTES; nth++) {
         fail_calls("cuGraphKernelNodeGetAttribute:%d=%d", nth, UNKNOWN_ERROR);
-        check_fails(braid_import_create(device, graph, &options, &import),
-                    nth < 3 ? BRAID_DEVICE_ERROR : BRAID_UNSUPPORTED,
-                    nth < 3 ? "cuGraphKernelNodeGetAttribute" : "has a cooperative launch");
+        check_fails(braid_import_create(device, graph, &options, &import), BRAID_DEVICE_ERROR,
+                    "cuGraphKernelNodeGetAttribute");
     }
     fail_calls(NULL);
+    check_ok(braid_import_create(device, graph, &options, &import));
+    check_plays_so(braid_import_get_graph(import));
+    braid_import_destroy(import);
     assert_int_equal(cuGraphDestroy(graph), 0);
     finish();
 }
@@ -335,7 +375,7 @@ int main(void)
         standin_test(one_call_fails_for_memory),
         standin_test(one_call_fails_while_nobody_watches),
         standin_test(all_later_calls_fail),
-        standin_test(a_cooperative_kernel_is_never_imported),
+        standin_test(a_cooperative_kernel_stays_so),
         standin_test(kinds_of_memory_tell_their_failure),
         standin_test(a_handle_of_a_mapping_is_given_back),
         standin_test(rows_and_events_tell_their_failure),

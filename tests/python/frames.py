@@ -24,7 +24,7 @@ def test_arguments_change(device, add_scaled):
 def test_kernels_run_as_they_were_given(device, add_scaled):
     y, x = np.zeros(4, "float32"), np.ones(4, "float32")
     graph = braid.Graph()
-    graph.kernel(add_scaled, 4, [y, x, 1], updates=y, reads=x)
+    graph.kernel(add_scaled, 4, [y, x, 1], updates=y, reads=x, cooperative=True)
     for options, says_so in (({}, False), ({"no_early_start": True, "no_prefetch": True}, False), ({"no_rewriting": True}, True)):
         frame = braid.Exec(device, graph, **options)
         assert ("no_rewriting" in frame.info.reason) == says_so

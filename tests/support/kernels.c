@@ -123,6 +123,12 @@ static void handshake(const braid_blocks *blocks, void *const *args)
         met[me] = 1;
 }
 
+static void meet(const braid_blocks *blocks, void *const *args)
+{
+    bool is_whole = blocks->begin == 0 && blocks->end == blocks->grid.x;
+    add_atomic(pointer_arg(args, 1) + !is_whole, (uint32_t)(blocks->end - blocks->begin));
+}
+
 static void gate(const braid_blocks *blocks, void *const *args)
 {
     if (blocks->begin != 0)
@@ -270,6 +276,7 @@ const braid_kernel test_busy = { .name = "test_busy", .cpu = busy, .source = tes
 const braid_kernel test_handshake = { .name = "test_handshake",
                                       .cpu = handshake,
                                       .source = test_kernels_source };
+const braid_kernel test_meet = { .name = "test_meet", .cpu = meet, .source = test_kernels_source };
 const braid_kernel test_gate = { .name = "test_gate", .cpu = gate, .source = test_kernels_source };
 const braid_kernel test_stamp = { .name = "test_stamp",
                                   .cpu = stamp,

@@ -76,6 +76,21 @@ extern "C" __global__ void test_handshake(u32 *flags, u32 *met, u32 me, u32 othe
         met[me] = 1;
 }
 
+extern "C" __global__ void test_meet(u32 *arrived, u32 *met, u64 timeout_ns)
+{
+    if (threadIdx.x != 0)
+        return;
+    u64 start = now_ns();
+    atomicAdd(arrived, 1u);
+    while (atomicAdd(arrived, 0u) < gridDim.x) {
+        if (now_ns() - start > timeout_ns) {
+            atomicAdd(&met[1], 1u);
+            return;
+        }
+    }
+    atomicAdd(&met[0], 1u);
+}
+
 extern "C" __global__ void test_gate(const u32 *open, u32 *report, u64 timeout_ns)
 {
     if (thread_index() != 0)

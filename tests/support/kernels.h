@@ -44,6 +44,11 @@ extern const braid_kernel test_keep;
 //  uint32_t num)
 extern const braid_kernel test_expect;
 
+// All blocks wait for each other. met[0] counts those that met, and met[1] those that waited in
+// vain. On the CPU each call counts its blocks, in vain where it has not all.
+// (uint32_t *arrived, uint32_t *met, uint64_t timeout_ns)
+extern const braid_kernel test_meet;
+
 // One node of a random graph: mixes its salt and what it reads, and writes what follows from that,
 // so that any other order of two nodes that conflict gives other numbers.
 // (uint64_t *cells, uint64_t *outputs, const uint32_t *words, uint32_t first_word, uint32_t node,

@@ -9,9 +9,9 @@ typedef void standin_kernel(const unsigned grid[3], const unsigned block[3], uns
                             void **args);
 
 BRAID_API standin_kernel braid_standin_test_axpy, braid_standin_test_add, braid_standin_test_busy,
-    braid_standin_test_handshake, braid_standin_test_gate, braid_standin_test_stamp,
-    braid_standin_test_keep, braid_standin_test_expect, braid_standin_test_mix,
-    braid_standin_test_clear_list, braid_standin_test_generate_list,
+    braid_standin_test_handshake, braid_standin_test_meet, braid_standin_test_gate,
+    braid_standin_test_stamp, braid_standin_test_keep, braid_standin_test_expect,
+    braid_standin_test_mix, braid_standin_test_clear_list, braid_standin_test_generate_list,
     braid_standin_test_generate_from_parent, braid_standin_test_loop_over_list,
     braid_standin_test_count_blocks, braid_standin_test_alone;
 
@@ -51,6 +51,13 @@ void braid_standin_test_handshake(const unsigned grid[3], const unsigned block[3
 {
     (void)shared_bytes;
     run_grid(&test_handshake, grid, block, args);
+}
+
+void braid_standin_test_meet(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                             void **args)
+{
+    (void)shared_bytes;
+    run_grid(&test_meet, grid, block, args);
 }
 
 void braid_standin_test_gate(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,

@@ -68,7 +68,8 @@ struct capture_node {
     braid_dim3 grid, block, cluster;
     uint32_t shared_bytes;
     int32_t priority;
-    bool has_grid_from;          // the last argument
+    bool has_grid_from; // the last argument
+    bool is_cooperative;
     uint64_t num;                // a copy's bytes, a fill's values
     uint32_t value, value_bytes; // a fill's
     // A loop or branch has these. Its body or first arm begins behind it, the second arm behind

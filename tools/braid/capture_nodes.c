@@ -128,7 +128,9 @@ static void read_kernel(struct capture_reader *reader, struct capture_node *node
     node->cluster = read_grid(reader);
     node->shared_bytes = (uint32_t)capture_take_number(reader, 4);
     node->priority = (int32_t)capture_take_number(reader, 4);
-    node->has_grid_from = capture_take_below(reader, 1, 2, "truth value") != 0;
+    const uint32_t how = capture_take_below(reader, 1, 3, "way to launch");
+    node->has_grid_from = how == 1;
+    node->is_cooperative = how == 2;
     node->num_arguments = (uint32_t)capture_take_number(reader, 4);
     for (uint32_t i = 0; i < node->num_arguments && reader->status == EXIT_DONE; i++) {
         uint32_t bytes = (uint32_t)capture_take_number(reader, 4);

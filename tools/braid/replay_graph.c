@@ -112,6 +112,7 @@ static braid_status add_kernel(struct building *building, const struct capture_n
                                  .cluster = node->cluster,
                                  .shared_bytes = node->shared_bytes,
                                  .priority = node->priority,
+                                 .cooperative = node->is_cooperative,
                                  .args = building->args,
                                  .num_args = node->num_arguments - node->has_grid_from,
                                  .code_use = BRAID_CODE_UNREAD }; // it ran so

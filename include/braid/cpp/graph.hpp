@@ -318,6 +318,7 @@ template <class Errors> class basic_graph : public detail::declarations<Errors>
         launch.cluster = size.cluster;
         launch.shared_bytes = size.shared_bytes;
         launch.priority = size.priority;
+        launch.cooperative = size.cooperative;
         launch.grid_from = size.grid_from;
         launch.grid_from_resource = size.grid_from_resource;
         launch.code_use = code_use;

@@ -136,6 +136,7 @@ struct shape {
     const void *grid_from = nullptr; // as in braid_kernel_node
     braid_resource grid_from_resource = {};
     braid_code_use code_use = BRAID_CODE_COMPLETES;
+    bool cooperative = false;
 
     shape() = default;
     shape(std::uint32_t blocks) : grid(blocks)
@@ -154,6 +155,12 @@ struct shape {
     shape &from(braid_resource counts)
     {
         grid_from_resource = counts;
+        return *this;
+    }
+    // All blocks run at once: braid_kernel_node.cooperative.
+    shape &all_at_once()
+    {
+        cooperative = true;
         return *this;
     }
     // shape(64).code(BRAID_CODE_UNREAD)

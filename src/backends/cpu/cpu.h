@@ -51,6 +51,7 @@ struct cpu_work {
     _Atomic uint64_t *block_ns;    // its last block's; 0: not known. NULL: nobody asks
     struct note *note;             // counts the calls; NULL: there is no black box
     const uint32_t *cancelled;     // see backend_task
+    bool is_whole;                 // one call has all blocks
     bool is_blocking;              // it sleeps, so no worker is to make the call
     struct work_operation *awaits; // no call: the job goes on when it has ended; then is_blocking
 };

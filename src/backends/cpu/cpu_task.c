@@ -186,6 +186,7 @@ static void describe_launch(const struct backend_task *task, void *const *args,
     out_work->args = args;
     out_work->note = task->note;
     out_work->cancelled = task->cancelled;
+    out_work->is_whole = launch->cooperative;
     if (launch->grid_from) {
         out_work->grid_from = &args[launch->num_args - 1];
         out_work->most = launch->grid;

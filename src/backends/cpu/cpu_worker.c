@@ -315,7 +315,7 @@ bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, struct
         return true;
     if (work->is_blocking)
         return braid_cpu_blocker_run(backend, job, work);
-    if (num_blocks == 1 || backend->num_workers == 1) {
+    if (num_blocks == 1 || backend->num_workers == 1 || work->is_whole) {
         braid_cpu_work_call(work, &work->blocks);
         return true;
     }

@@ -220,6 +220,10 @@ struct gpu_api {
                          gpu_stream stream, void **args, void **extra);
     gpu_result (*launch_config)(const struct gpu_launch_config *config, gpu_function function,
                                 void **args, void **extra); // CUDA
+    gpu_result (*hip_launch_cooperative)(gpu_function function, unsigned grid_x, unsigned grid_y,
+                                         unsigned grid_z, unsigned block_x, unsigned block_y,
+                                         unsigned block_z, unsigned shared, gpu_stream stream,
+                                         void **args); // HIP
 
     // Modules and functions
     gpu_result (*module_load)(gpu_module *module, const void *image);
@@ -235,7 +239,7 @@ struct gpu_api {
     gpu_result (*function_module)(gpu_module *module, gpu_function function); // CUDA
     gpu_result (*kernel_function)(gpu_function *function, gpu_kernel kernel); // CUDA
     gpu_result (*function_occupancy)(int *blocks, gpu_function function, int block_threads,
-                                     size_t shared_bytes); // CUDA
+                                     size_t shared_bytes);
 
     // Graphs (CUDA)
     gpu_result (*graph_create)(gpu_graph *graph, unsigned flags);

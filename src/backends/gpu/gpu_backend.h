@@ -244,9 +244,9 @@ braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result resu
                                   const void *slot, const struct backend_task *task,
                                   const char *detail);
 
-// Errors: BRAID_UNSUPPORTED (it has a cluster, and the device or driver has none).
-braid_status braid_gpu_check_cluster(const struct gpu_backend *gpu,
-                                     const struct backend_launch *launch);
+// Errors: BRAID_UNSUPPORTED (it has a cluster or is cooperative, and the device or driver has none
+// or no room), BRAID_DEVICE_ERROR.
+braid_status braid_gpu_check_launch(struct gpu_backend *gpu, const struct backend_launch *launch);
 int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority);
 // The flag for graph_instantiate that lets nodes run with their own priority, and not with the
 // stream's. 0 where no node has one, or the driver has no such flag.
@@ -256,8 +256,8 @@ unsigned long long braid_gpu_priority_flag(const struct gpu_backend *gpu, bool h
 void braid_gpu_explain_launch(const struct gpu_backend *gpu, const struct backend_launch *launch,
                               gpu_result result, char *text, size_t size);
 
-// CUDA: a launch by the call that it takes; *out_slot is that call. A cooperative one is so only
-// where the driver has such launches (braid_gpu_has_cooperative).
+// A launch by the call that it takes; *out_slot is that call. A cooperative one is so only where
+// the driver has such launches (braid_gpu_has_cooperative).
 gpu_result braid_gpu_launch(const struct gpu_backend *gpu, gpu_stream stream,
                             const struct backend_launch *launch, const void **out_slot);
 bool braid_gpu_has_cooperative(const struct gpu_backend *gpu);

@@ -449,7 +449,7 @@ braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task
 {
     struct gpu_backend *gpu = gpu_from(backend);
     if (task->kind == WORK_KERNEL)
-        return braid_gpu_check_cluster(gpu, &task->launch);
+        return braid_gpu_check_launch(gpu, &task->launch);
     if (!may_need_detour(gpu, task))
         return BRAID_OK;
     struct backend_detour detour = { .task = *task, .gpu = gpu };

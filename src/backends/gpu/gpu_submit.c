@@ -10,13 +10,25 @@ static bool has_cluster(const struct backend_launch *launch)
     return launch->cluster.x != 0;
 }
 
-// The kernel may rely on its cluster, so it does not run without.
-braid_status braid_gpu_check_cluster(const struct gpu_backend *gpu,
-                                     const struct backend_launch *launch)
+// The kernel may rely on its cluster, or on all its blocks at once, so it does not run without.
+braid_status braid_gpu_check_launch(struct gpu_backend *gpu, const struct backend_launch *launch)
 {
-    if (!has_cluster(launch) || (gpu->api->launch_config && gpu->attributes[GPU_CLUSTERS]))
+    const uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    uint64_t most = 0;
+    if (has_cluster(launch) && !(gpu->api->launch_config && gpu->attributes[GPU_CLUSTERS]))
+        return braid_error(BRAID_UNSUPPORTED, "it has a cluster, and %s has no clusters",
+                           gpu->label);
+    if (!launch->cooperative)
         return BRAID_OK;
-    return braid_error(BRAID_UNSUPPORTED, "it has a cluster, and %s has no clusters", gpu->label);
+    if (!braid_gpu_has_cooperative(gpu))
+        return braid_error(BRAID_UNSUPPORTED, "it is cooperative, and %s has no such launches",
+                           gpu->label);
+    braid_status status = braid_gpu_count_blocks(&gpu->base, launch, &most);
+    if (status || !most || blocks <= most) // the driver refuses one of which no block has room
+        return status;
+    return braid_error(BRAID_UNSUPPORTED,
+                       "it needs %llu blocks at once, and %s has room for a grid of %llu",
+                       (unsigned long long)blocks, gpu->label, (unsigned long long)most);
 }
 
 uint32_t braid_gpu_list_attributes(const struct gpu_backend *gpu,
@@ -74,16 +86,24 @@ static gpu_result launch_plain(const struct gpu_backend *gpu, gpu_stream stream,
 bool braid_gpu_has_cooperative(const struct gpu_backend *gpu)
 {
     return gpu->attributes[GPU_COOPERATIVE] && gpu->api->function_occupancy &&
-           gpu->api->launch_config;
+           (gpu->api->launch_config || gpu->api->hip_launch_cooperative);
 }
 
+// Priority and early start are hints: a driver that has no call for them runs the kernel without.
 gpu_result braid_gpu_launch(const struct gpu_backend *gpu, gpu_stream stream,
                             const struct backend_launch *launch, const void **out_slot)
 {
     const struct gpu_api *api = gpu->api;
+    const braid_dim3 *grid = &launch->grid, *block = &launch->block;
+    bool special = has_cluster(launch) || launch->priority || launch->start || launch->cooperative;
     *out_slot = &api->launch_config;
-    if (api->launch_config)
+    if (special && api->launch_config)
         return launch_with_attributes(gpu, stream, launch);
+    *out_slot = &api->hip_launch_cooperative;
+    if (launch->cooperative && api->hip_launch_cooperative)
+        return api->hip_launch_cooperative(
+            gpu_kernel_from(launch->kernel)->function, grid->x, grid->y, grid->z, block->x,
+            block->y, block->z, launch->shared_bytes, stream, (void **)(uintptr_t)launch->args);
     *out_slot = &api->launch;
     return launch_plain(gpu, stream, launch);
 }
@@ -92,18 +112,10 @@ static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stre
                                   const struct backend_task *task)
 {
     const struct backend_launch *launch = &task->launch;
-    // Priority and early start are hints: a driver that has no call for them runs the kernel
-    // without.
-    bool special = has_cluster(launch) || launch->priority || launch->start;
-    bool with_attributes = special && gpu->api->launch_config;
     const void *slot = NULL;
     gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
-    if (result == GPU_SUCCESS) {
-        result = with_attributes ? launch_with_attributes(gpu, stream, launch)
-                                 : launch_plain(gpu, stream, launch);
-        slot = with_attributes ? (const void *)&gpu->api->launch_config
-                               : (const void *)&gpu->api->launch;
-    }
+    if (result == GPU_SUCCESS)
+        result = braid_gpu_launch(gpu, stream, launch, &slot);
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char detail[200];

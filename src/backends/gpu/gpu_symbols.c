@@ -86,6 +86,7 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(stream_callback), HIP("hipStreamAddCallback") },
     { SLOT(launch), CUDA("cuLaunchKernel"), HIP("hipModuleLaunchKernel") },
     { SLOT(launch_config), MAY_CUDA("cuLaunchKernelEx") },
+    { SLOT(hip_launch_cooperative), MAY_HIP("hipModuleLaunchCooperativeKernel") },
 
     // Modules and functions
     { SLOT(module_load), CUDA("cuModuleLoadData"), HIP("hipModuleLoadData") },
@@ -98,7 +99,8 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(function_name), MAY_CUDA("cuFuncGetName") },
     { SLOT(function_module), MAY_CUDA("cuFuncGetModule") },
     { SLOT(kernel_function), MAY_CUDA("cuKernelGetFunction") },
-    { SLOT(function_occupancy), MAY_CUDA("cuOccupancyMaxActiveBlocksPerMultiprocessor") },
+    { SLOT(function_occupancy), MAY_CUDA("cuOccupancyMaxActiveBlocksPerMultiprocessor"),
+      MAY_HIP("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor") },
 
     // Graphs
     { SLOT(graph_create), CUDA("cuGraphCreate") },

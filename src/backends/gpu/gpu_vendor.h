@@ -26,7 +26,7 @@ enum gpu_attribute_index {
     GPU_MINOR,
     GPU_CLUSTERS,
     GPU_STREAM_WAITS, // HIP: hip_stream_wait_value does
-    GPU_COOPERATIVE,  // CUDA: it has cooperative launches
+    GPU_COOPERATIVE,  // it has cooperative launches
     GPU_NUM_ATTRIBUTES,
 };
 

@@ -409,7 +409,7 @@ const struct gpu_vendor braid_gpu_hip = {
         [GPU_MAX_SHARED_OPTIN] = GPU_NO_ATTRIBUTE,
         [GPU_CLUSTERS] = GPU_NO_ATTRIBUTE,
         [GPU_STREAM_WAITS] = 10013,
-        [GPU_COOPERATIVE] = GPU_NO_ATTRIBUTE,
+        [GPU_COOPERATIVE] = 10,
     },
     .players = braid_hip_players,
     // hip::Event::synchronize() keeps the event's lock until the event has happened. Recording it,

@@ -208,6 +208,43 @@ static void devices_become_a_group(void **state)
     hip_check_nothing_is_left();
 }
 
+// AMD's library over a stand-in of HSA has none.
+static void cooperative_launches(void **state)
+{
+    (void)state;
+    struct frame frame;
+    braid_graph *graph = NULL;
+    braid_exec *exec = NULL;
+    const uint32_t one = 1;
+    check_ok(frame_open(&frame, "hip"));
+    check_ok(braid_graph_create(&graph));
+    const braid_kernel_node all = { .node.name = "all",
+                                    .kernel = &sum_kernel,
+                                    .cooperative = true,
+                                    BRAID_ARGS(BRAID_ARG(frame.words), BRAID_ARG(frame.words),
+                                               BRAID_ARG(frame.words), BRAID_ARG(one)) };
+    check_ok(braid_graph_add_kernel(graph, &all, NULL));
+    hip_fail("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", 1, OUT_OF_MEMORY);
+    braid_status status = braid_exec_create(frame.device, graph, NULL, &exec);
+    hip_fail(NULL, 0, 0);
+    if (status != BRAID_UNSUPPORTED) {
+        check_fails(status, BRAID_NO_MEMORY, "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
+        check_ok(braid_exec_create(frame.device, graph, NULL, &exec));
+        hip_fail("hipModuleLaunchCooperativeKernel", 1, OUT_OF_MEMORY);
+        check_fails(braid_exec_launch(exec, NULL), BRAID_NO_MEMORY,
+                    "hipModuleLaunchCooperativeKernel");
+        hip_fail(NULL, 0, 0);
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        braid_exec_destroy(exec);
+    } else {
+        check_fails(status, BRAID_UNSUPPORTED, "'all': it is cooperative, and hip:0");
+    }
+    braid_graph_destroy(graph);
+    frame_finish(&frame);
+    hip_check_nothing_is_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +253,7 @@ int main(void)
         cmocka_unit_test(another_device_is_current),
         cmocka_unit_test(which_device_is_current),
         cmocka_unit_test(devices_become_a_group),
+        cmocka_unit_test(cooperative_launches),
     };
     if (!hip_open())
         return 77;
