@@ -133,15 +133,18 @@ static braid_status look_at(const struct chooser *chooser, size_t index)
 // ---- functions ----
 
 // Braid does not change a kernel whose blocks rely on each other.
-static bool needs_others(const struct captured_graph *captured, uint32_t function)
+static const char *find_launch(const struct captured_graph *captured, uint32_t function)
 {
     const struct captured_node *nodes = captured_nodes(captured);
     for (size_t i = 0; i < captured->nodes.num; i++) {
-        if (nodes[i].type == GPU_NODE_KERNEL && nodes[i].kernel.function == function &&
-            (nodes[i].kernel.cluster[0] || nodes[i].kernel.cooperative))
-            return true;
+        if (nodes[i].type != GPU_NODE_KERNEL || nodes[i].kernel.function != function)
+            continue;
+        if (nodes[i].kernel.cluster[0])
+            return "it is launched in clusters";
+        if (nodes[i].kernel.cooperative)
+            return "it is launched cooperatively";
     }
-    return false;
+    return NULL;
 }
 
 // Two of one text would be one function when loaded, with the attributes of either.
@@ -167,8 +170,8 @@ static braid_status choose(const struct chooser *chooser, uint32_t index)
         reload->why = "several texts have it";
     else if (!is_alone(chooser, index))
         reload->why = "the program has loaded its text more than once";
-    else if (needs_others(chooser->captured, index))
-        reload->why = "it is launched in clusters, or cooperatively";
+    else
+        reload->why = find_launch(chooser->captured, index);
     if (!reload->why)
         status = look_at(chooser, code->reloaded - 1);
     if (status || reload->why)

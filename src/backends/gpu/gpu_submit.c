@@ -89,15 +89,13 @@ bool braid_gpu_has_cooperative(const struct gpu_backend *gpu)
            (gpu->api->launch_config || gpu->api->hip_launch_cooperative);
 }
 
-// Priority and early start are hints: a driver that has no call for them runs the kernel without.
 gpu_result braid_gpu_launch(const struct gpu_backend *gpu, gpu_stream stream,
                             const struct backend_launch *launch, const void **out_slot)
 {
     const struct gpu_api *api = gpu->api;
     const braid_dim3 *grid = &launch->grid, *block = &launch->block;
-    bool special = has_cluster(launch) || launch->priority || launch->start || launch->cooperative;
     *out_slot = &api->launch_config;
-    if (special && api->launch_config)
+    if (api->launch_config)
         return launch_with_attributes(gpu, stream, launch);
     *out_slot = &api->hip_launch_cooperative;
     if (launch->cooperative && api->hip_launch_cooperative)
@@ -112,10 +110,17 @@ static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stre
                                   const struct backend_task *task)
 {
     const struct backend_launch *launch = &task->launch;
+    // Priority and early start are hints: a driver that has no call for them runs the kernel
+    // without.
+    bool special = has_cluster(launch) || launch->priority || launch->start || launch->cooperative;
     const void *slot = NULL;
     gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
-    if (result == GPU_SUCCESS)
+    if (result == GPU_SUCCESS && special) {
         result = braid_gpu_launch(gpu, stream, launch, &slot);
+    } else if (result == GPU_SUCCESS) {
+        slot = &gpu->api->launch;
+        result = launch_plain(gpu, stream, launch);
+    }
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char detail[200];
