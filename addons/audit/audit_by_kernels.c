@@ -427,6 +427,14 @@ static void judge_bytes(struct by_kernels *way, const struct graph_node *node, c
                              node->num_accesses, begin, begin + bytes, writes);
 }
 
+static void judge_rows(struct by_kernels *way, const struct graph_node *node, const void *memory,
+                       const braid_rows *rows, uint64_t bytes, bool is_from)
+{
+    for (uint64_t row = 0; row < work_num_rows(rows); row++)
+        judge_bytes(way, node, (const char *)memory + work_row_at(rows, is_from, row), bytes,
+                    !is_from);
+}
+
 // The accesses of copies and fills are known. Nobody sees those of a call.
 static braid_status judge_other(struct auditing *auditing, uint32_t node,
                                 const struct backend_task *task)
@@ -435,11 +443,11 @@ static braid_status judge_other(struct auditing *auditing, uint32_t node,
     const struct graph_node *declaring = &graph_nodes(auditing->findings.graph)[node];
     braid_status status = BRAID_OK;
     if (task->kind == WORK_COPY) {
-        judge_bytes(way, declaring, task->copy.from, task->copy.bytes, false);
-        judge_bytes(way, declaring, task->copy.to, task->copy.bytes, true);
+        judge_rows(way, declaring, task->copy.from, &task->copy.rows, task->copy.bytes, true);
+        judge_rows(way, declaring, task->copy.to, &task->copy.rows, task->copy.bytes, false);
     } else if (task->kind == WORK_FILL) {
-        judge_bytes(way, declaring, task->fill.to, task->fill.num_values * task->fill.value_bytes,
-                    true);
+        judge_rows(way, declaring, task->fill.to, &task->fill.rows,
+                   task->fill.num_values * task->fill.value_bytes, false);
     } else {
         return braid_audit_findings_add_unseen(&auditing->findings, node, GRAPH_NONE,
                                                "the work of its call is not seen");

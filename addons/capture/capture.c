@@ -424,7 +424,7 @@ static void put_kernel_node(struct capture *capture, uint32_t node)
     put_grid(file, launch->cluster);
     braid_capture_put_number(file, launch->shared_bytes, 4);
     braid_capture_put_number(file, (uint32_t)launch->priority, 4);
-    braid_capture_put_number(file, launch->grid_from | launch->cooperative << 1, 1);
+    braid_capture_put_number(file, launch->cooperative ? 2U : launch->grid_from, 1);
     braid_capture_put_number(file, launch->num_args, 4);
     for (uint32_t i = 0; i < launch->num_args; i++) {
         put_argument(capture, node, offset, tasks->slot_bytes[TASK_SLOT_ARGUMENTS] + offset,
@@ -469,10 +469,21 @@ static const union work *work_of(const struct capture *capture, uint32_t node)
                                               tasks->offsets[node]);
 }
 
+static braid_status refuse_rows(const struct capture *capture, uint32_t node,
+                                const braid_rows *rows)
+{
+    if (!rows->num)
+        return BRAID_OK;
+    return braid_error(BRAID_UNSUPPORTED, "node %s has several rows, which a capture cannot hold",
+                       braid_node_text(node, braid_graph_name(capture->graph, node)).text);
+}
+
 static braid_status put_copy(struct capture *capture, uint32_t node)
 {
     uint64_t num = work_of(capture, node)->copy.bytes;
-    braid_status status = put_end(capture, node, offsetof(struct work_copy, to), num);
+    braid_status status = refuse_rows(capture, node, &work_of(capture, node)->copy.rows);
+    if (!status)
+        status = put_end(capture, node, offsetof(struct work_copy, to), num);
     if (!status)
         status = put_end(capture, node, offsetof(struct work_copy, from), num);
     braid_capture_put_number(&capture->file, num, 8);
@@ -482,8 +493,10 @@ static braid_status put_copy(struct capture *capture, uint32_t node)
 static braid_status put_fill(struct capture *capture, uint32_t node)
 {
     const struct work_fill *fill = &work_of(capture, node)->fill;
-    braid_status status = put_end(capture, node, offsetof(struct work_fill, to),
-                                  fill->num_values * fill->value_bytes);
+    braid_status status = refuse_rows(capture, node, &fill->rows);
+    if (!status)
+        status = put_end(capture, node, offsetof(struct work_fill, to),
+                         fill->num_values * fill->value_bytes);
     braid_capture_put_number(&capture->file, fill->value, 4);
     braid_capture_put_number(&capture->file, fill->value_bytes, 4);
     braid_capture_put_number(&capture->file, fill->num_values, 8);

@@ -66,6 +66,8 @@ braid_status braid_island_move_refuse(struct gpu_backend *gpu, const struct back
     braid_gpu_leave(gpu, &scope);
     if (task->detour || !to || !from)
         *out_reason = "it is not within the device";
+    else if (copies ? task->copy.rows.num : task->fill.rows.num)
+        *out_reason = "it has several rows";
     return status;
 }
 

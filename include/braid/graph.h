@@ -138,6 +138,15 @@ typedef struct braid_kernel_node {
     braid_code_use code_use;
 } braid_kernel_node;
 
+// Many rows of a copy or fill, each of its bytes or values. All zero: one row. Fields that are 0:
+// one row, one layer, rows without gaps, layers without gaps.
+typedef struct braid_rows {
+    uint32_t num;                    // rows of a layer
+    uint32_t layers;                 // a copy's
+    uint32_t to_pitch, from_pitch;   // bytes from the begin of a row to that of the next
+    uint32_t to_height, from_height; // rows from the begin of a layer to that of the next
+} braid_rows;
+
 // An asynchronous copy between any two memories that the device can reach, without overlap. `to`
 // and `from` declare no access. If one lies in a buffer with an address, the node must declare an
 // access, and the copy must end inside (docs/book/buffers.md).
@@ -145,8 +154,9 @@ typedef struct braid_copy {
     braid_node_options node;
     void *to;
     const void *from;
-    uint64_t bytes; // more than 0
+    uint64_t bytes; // more than 0, in each row
     braid_resource to_resource, from_resource;
+    braid_rows rows; // docs/book/buffers.md tells which devices and modes play several
 } braid_copy;
 
 // Sets num_values values of value_bytes (1, 2 or 4; 0: 1) to `value`. `to` is aligned to
@@ -156,8 +166,9 @@ typedef struct braid_fill {
     void *to;
     uint32_t value;
     uint32_t value_bytes;
-    uint64_t num_values; // more than 0
+    uint64_t num_values; // more than 0, in each row
     braid_resource to_resource;
+    braid_rows rows; // as a copy's, with pitches of whole values
 } braid_fill;
 
 // A function that runs on a host thread when its turn comes. It must not call the driver, and of

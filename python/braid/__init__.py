@@ -19,7 +19,7 @@ from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, H
 from braid._exec import Exec, ExecInfo, RunningNode
 from braid._audit import Finding, audit
 from braid._graph import Graph
-from braid._handles import Node, Parameter, Resource
+from braid._handles import Node, Parameter, Resource, Rows
 from braid._import import Conditional, Imported, ImportInfo
 from braid._kernel import Kernel
 from braid._memories import Memory, MemoryPool, MemoryPoolInfo
@@ -38,7 +38,7 @@ __all__ = [
     "Backend", "BusyError", "Communicator", "Conditional", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Finding", "FoundDevice", "FrameTiming", "Graph", "HostCallError", "Imported", "ImportInfo", "InputOutputError",
     "InternalError", "InUseError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
-    "MemoryPool", "MemoryPoolInfo", "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Runner", "RunnerInfo", "RunningNode", "Schedule",
+    "MemoryPool", "MemoryPoolInfo", "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Rows", "Runner", "RunnerInfo", "RunningNode", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "TimeoutError", "Timings", "Trap", "TrappedError", "Trial", "Tuning",
     "UnavailableError", "UnsupportedError", "WaitTiming", "WrongStateError", "audit", "backends", "devices", "inout", "log_to", "read", "tune", "version", "write",
 ]

@@ -17,7 +17,7 @@ from braid._calls import Call, Shape, cpu_call_with_memories, host_call_with_mem
 from braid._describe import Description, End, unwrap
 from braid._errors import check, refuse
 from braid._forms import Form
-from braid._handles import CopyUse, Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
+from braid._handles import CopyUse, Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource, Rows
 from braid._kernel import Kernel
 from braid._lifetime import Hold, Owner, run_deferred
 from braid._memory import (Pointer, PointerTo, Span, as_list, check_same_elements, copied_part, copied_type, describe,
@@ -296,33 +296,35 @@ class Graph(Communications):
         return node
 
     @spell_out(NodeOptions)
-    def copy(self, to: Any, source: Any, **options: Unpack[NodeOptions]) -> Node:
-        """Adds a copy of an array, or of a resource that has bytes, to another of as many. It reads the one and
-        writes the other."""
+    def copy(self, to: Any, source: Any, *, rows: Optional[Rows] = None, **options: Unpack[NodeOptions]) -> Node:
+        """Adds a copy of an array, or of a resource that has bytes, to another of as many, or of `rows` of it to rows
+        of the other. It reads the one and writes the other."""
         name = options.get("name") or "copy"
         ends = [self._end(thing, f"{what} of copy '{name}'")
                 for thing, what in ((to, "the target"), (source, "the source"))]
-        if ends[0].nbytes != ends[1].nbytes:
+        if rows is None and ends[0].nbytes != ends[1].nbytes:
             raise refuse(f"copy '{name}' is from {ends[1].nbytes} bytes to {ends[0].nbytes}")
         check_same_elements(f"copy '{name}'", ends[0].copied, ends[1].copied)
         description = Description(self, "braid_copy *", name, options, writes=ends[0].touched, reads=ends[1].touched)
         ends[0].write(description.struct, "to")
         ends[1].write(description.struct, "from")
-        description.struct.bytes = ends[0].nbytes
+        description.struct.bytes = ends[0].nbytes if rows is None else rows.nbytes
+        description.struct.rows = (rows or Rows(0))[1:]
         node = self._add(lib.braid_graph_add_copy, description, ends[0].keep, ends[1].keep)
         self._kept.copies[node.index] = CopyUse(ends[0].copied or ends[1].copied, (ends[0].nbytes, ends[1].nbytes))
         return node
 
     @spell_out(NodeOptions)
-    def fill(self, to: Any, value: Any, **options: Unpack[NodeOptions]) -> Node:
+    def fill(self, to: Any, value: Any, *, rows: Optional[Rows] = None, **options: Unpack[NodeOptions]) -> Node:
         """Adds a fill that sets all elements of an array to a value; or of a resource that has bytes, as which it
-        is a NumPy number, or a number of one byte. It writes the array."""
+        is a NumPy number, or a number of one byte. It writes the array, or `rows` of it."""
         name = options.get("name") or "fill"
         end = self._end(to, f"the target of fill '{name}'")
         number, nbytes = fill_value(value, end.typestr, end.alignment, f"fill '{name}'")
-        if end.nbytes % nbytes:
-            raise refuse(f"fill '{name}' sets {nbytes} bytes at once, and is given {end.nbytes}")
-        num_values = end.nbytes // nbytes
+        whole = end.nbytes if rows is None else rows.nbytes
+        if whole % nbytes or (rows and nbytes == _fills.BYTES):
+            raise refuse(f"fill '{name}' sets {nbytes} bytes at once, and is given {whole}{' in each row' if rows else ''}")
+        num_values = whole // nbytes
         if nbytes == _fills.BYTES:
             options["name"] = name
             options["writes"] = as_list(options.get("writes")) + ([to] if end.touched else [])
@@ -333,6 +335,7 @@ class Graph(Communications):
             struct = description.struct
             end.write(struct, "to")
             struct.value, struct.value_bytes, struct.num_values = number, nbytes, num_values
+            struct.rows = (rows or Rows(0))[1:]
             node = self._add(lib.braid_graph_add_fill, description, end.keep)
         self._kept.fills[node.index] = FillUse(end.typestr, nbytes)
         return node

@@ -115,6 +115,18 @@ class KernelUse(NamedTuple):
     begins: List[int]  # where each of the program's arguments begins among them, and the end of the last
 
 
+class Rows(NamedTuple):
+    """Of a copy or fill: `num` rows of `nbytes` bytes in each of `layers`. A pitch is the bytes from row to row, a
+    height the rows from layer to layer; 0: no gaps."""
+    nbytes: int
+    num: int = 0
+    layers: int = 0
+    to_pitch: int = 0
+    from_pitch: int = 0
+    to_height: int = 0
+    from_height: int = 0
+
+
 class CopyUse(NamedTuple):
     """A copy, as execs need to know it: the type of the elements of either end, and the sizes of target and source."""
 

@@ -15,19 +15,35 @@ bool braid_grid_fits(braid_dim3 grid, braid_dim3 block)
     return multiply(grid, &total) && multiply(block, &total);
 }
 
+// Rows of one pitch lie side by side where the ends do. Otherwise all between counts.
 static bool do_overlap(const struct work_copy *copy)
 {
-    uintptr_t to = (uintptr_t)copy->to, from = (uintptr_t)copy->from;
-    return (to > from ? to - from : from - to) < copy->bytes;
+    const uintptr_t to = (uintptr_t)copy->to, from = (uintptr_t)copy->from;
+    const braid_rows *rows = &copy->rows;
+    const uint64_t apart = to > from ? to - from : from - to;
+    if (apart >= work_span(rows, to > from, copy->bytes))
+        return false;
+    if (!rows->num || rows->to_pitch != rows->from_pitch)
+        return true;
+    const uint64_t aside = apart % rows->to_pitch;
+    return aside < copy->bytes || rows->to_pitch - aside < copy->bytes;
 }
 
 const char *braid_work_flaw(enum work_kind kind, const union work *work)
 {
-    if (kind == WORK_COPY)
-        return do_overlap(&work->copy) ? "the bytes that the copy reads and writes overlap" : NULL;
-    if (kind != WORK_FILL || (uintptr_t)work->fill.to % work->fill.value_bytes == 0)
+    const struct work_copy *copy = kind == WORK_COPY ? &work->copy : NULL;
+    const struct work_fill *fill = &work->fill;
+    if (!copy && kind != WORK_FILL)
         return NULL;
-    return work->fill.value_bytes == 2
+    const braid_rows *rows = copy ? &copy->rows : &fill->rows;
+    const uint64_t bytes = copy ? copy->bytes : fill->num_values * fill->value_bytes;
+    if (rows->num && (bytes > rows->to_pitch || bytes > rows->from_pitch))
+        return "its rows are longer than their pitch";
+    if (copy)
+        return do_overlap(copy) ? "the bytes that the copy reads and writes overlap" : NULL;
+    if ((uintptr_t)fill->to % fill->value_bytes == 0)
+        return NULL;
+    return fill->value_bytes == 2
                ? "a fill of 2-byte values at an odd address"
                : "a fill of 4-byte values at an address that is no multiple of 4";
 }

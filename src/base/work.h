@@ -37,6 +37,7 @@ struct work_copy {
     const void *from;
     uint64_t bytes;
     uint64_t to_room, from_room;
+    braid_rows rows; // all zero, or without zeros
 };
 
 struct work_fill {
@@ -45,7 +46,26 @@ struct work_fill {
     uint32_t value_bytes; // 1, 2 or 4
     uint64_t num_values;
     uint64_t to_room;
+    braid_rows rows; // as those of a copy
 };
+
+// The rows of all layers, the begin of one at an end, and the bytes from the first to the last.
+static inline uint64_t work_num_rows(const braid_rows *rows)
+{
+    return rows->num ? (uint64_t)rows->num * rows->layers : 1;
+}
+
+static inline uint64_t work_row_at(const braid_rows *rows, bool is_from, uint64_t row)
+{
+    const uint64_t pitch = is_from ? rows->from_pitch : rows->to_pitch;
+    const uint64_t height = is_from ? rows->from_height : rows->to_height;
+    return rows->num ? (row / rows->num * height + row % rows->num) * pitch : 0;
+}
+
+static inline uint64_t work_span(const braid_rows *rows, bool is_from, uint64_t bytes)
+{
+    return work_row_at(rows, is_from, work_num_rows(rows) - 1) + bytes;
+}
 
 struct work_host {
     braid_host_function *call;

@@ -133,13 +133,15 @@ static braid_status check_copy(const braid_exec *exec, const struct value_edit *
         return refuse(task, "a copy of 0 bytes: to do nothing, disable the node");
     copy->to_room = copy->to == old->copy.to ? copy->to_room : 0;
     copy->from_room = copy->from == old->copy.from ? copy->from_room : 0;
-    braid_status status = check_room(task, copy->bytes, copy->to_room);
+    const uint64_t to_bytes = work_span(&copy->rows, false, copy->bytes);
+    const uint64_t from_bytes = work_span(&copy->rows, true, copy->bytes);
+    braid_status status = check_room(task, to_bytes, copy->to_room);
     if (!status)
-        status = check_room(task, copy->bytes, copy->from_room);
+        status = check_room(task, from_bytes, copy->from_room);
     if (!status && to_moves)
-        status = check_end(exec, task, "to", copy->to, copy->bytes);
+        status = check_end(exec, task, "to", copy->to, to_bytes);
     if (!status && from_moves)
-        status = check_end(exec, task, "from", copy->from, copy->bytes);
+        status = check_end(exec, task, "from", copy->from, from_bytes);
     if (!status && !awaits_others(edits, num, task))
         status = check_flaw(exec, task, to_moves, from_moves);
     return status;
@@ -156,7 +158,7 @@ static braid_status check_fill(const braid_exec *exec, const struct value_edit *
     if (fill->num_values == 0 || fill->num_values > UINT64_MAX / 4)
         return refuse(task, "a fill of no values, or of too many: to do nothing, disable the node");
     fill->to_room = fill->to == old->fill.to ? fill->to_room : 0;
-    uint64_t bytes = fill->num_values * fill->value_bytes;
+    uint64_t bytes = work_span(&fill->rows, false, fill->num_values * fill->value_bytes);
     braid_status status = check_room(task, bytes, fill->to_room);
     if (!status && moves)
         status = check_end(exec, task, "to", fill->to, bytes);
@@ -327,9 +329,6 @@ braid_status braid_exec_set_parameter(braid_exec *exec, braid_parameter paramete
 }
 
 // ---- setters ----
-
-// Setters of arguments, and of any value. Each writes the master copy; the next launches take it
-// there.
 
 // A call that changes a node, once its exec and node are known to be right.
 struct setter {

@@ -237,8 +237,34 @@ struct work_node {
     const braid_node_options *options;
     union work work; // without the pointers
     struct pointer pointers[MOST_POINTERS];
-    uint64_t bytes; // that are copied or filled
+    uint64_t bytes;   // that are copied or filled, in each row
+    braid_rows *rows; // in the work; NULL: it is a call
 };
+
+// Fills in the fields of rows that are 0. Spans of so few rows have 64 bits.
+static braid_status take_rows(const char *name, const struct work_node *node)
+{
+    braid_rows *rows = node->rows;
+    const uint32_t value_bytes = node->kind == WORK_FILL ? node->work.fill.value_bytes : 1;
+    const uint32_t bytes = (uint32_t)(node->bytes > UINT32_MAX ? UINT32_MAX : node->bytes);
+    rows->num += !rows->num;
+    rows->layers += !rows->layers;
+    rows->to_pitch = rows->to_pitch ? rows->to_pitch : bytes;
+    rows->from_pitch = rows->from_pitch ? rows->from_pitch : bytes;
+    rows->to_height = rows->to_height ? rows->to_height : rows->num;
+    rows->from_height = rows->from_height ? rows->from_height : rows->num;
+    if (rows->num == 1 && rows->layers == 1)
+        *rows = (braid_rows){ 0 };
+    else if (node->bytes > rows->to_pitch || node->bytes > rows->from_pitch ||
+             rows->to_height < rows->num || rows->from_height < rows->num ||
+             (uint64_t)rows->layers * rows->to_height > UINT32_MAX ||
+             (uint64_t)rows->layers * rows->from_height > UINT32_MAX ||
+             rows->to_pitch % value_bytes || (node->kind == WORK_FILL && rows->layers > 1))
+        return braid_error_invalid("node '%s': .rows has %u layers of %u rows of %llu bytes, and "
+                                   "pitches or heights that do not fit",
+                                   name, rows->layers, rows->num, (unsigned long long)node->bytes);
+    return BRAID_OK;
+}
 
 static const char *name_or(const braid_node_options *options, const char *kind)
 {
@@ -255,13 +281,16 @@ static braid_status find_pointer(const braid_graph *graph, const char *name, str
                                  const struct pointer *pointer)
 {
     const void *address = pointer->given;
+    const bool is_from = pointer != node->pointers;
     if (is_moving(node) && !address && !pointer->resource.graph)
         return braid_error_invalid("node '%s': .%s is NULL", name, pointer->name);
-    const struct address_request request = { .node = name,
-                                             .what = pointer->name,
-                                             .options = node->options,
-                                             .resource = pointer->resource,
-                                             .bytes = node->bytes };
+    const struct address_request request = {
+        .node = name,
+        .what = pointer->name,
+        .options = node->options,
+        .resource = pointer->resource,
+        .bytes = node->rows ? work_span(node->rows, is_from, node->bytes) : 0
+    };
     braid_status status = braid_graph_find_pointer(graph, &request, address, &address);
     if (!status && pointer->resource.graph && pointer->room)
         *pointer->room = graph_resource_at(graph, pointer->resource.index)->bytes;
@@ -330,6 +359,8 @@ static braid_status check(const braid_graph *graph, const char *name, struct wor
     if (!status && ((node->kind == WORK_HOST && !node->work.host.call) ||
                     (node->kind == WORK_QUEUE && !node->work.queue.call)))
         status = braid_error_invalid("node '%s': .call is NULL", name);
+    if (!status && node->rows)
+        status = take_rows(name, node);
     for (int i = 0; i < MOST_POINTERS && !status; i++) {
         if (node->pointers[i].name)
             status = find_pointer(graph, name, node, &node->pointers[i]);
@@ -372,6 +403,8 @@ static braid_status add_copy(braid_graph *graph, const braid_copy *copy, braid_n
 {
     struct work_node node = { .kind = WORK_COPY, .options = &copy->node, .bytes = copy->bytes };
     struct work_copy *work = &node.work.copy;
+    node.rows = &work->rows;
+    work->rows = copy->rows;
     work->bytes = copy->bytes;
     node.pointers[0] = (struct pointer){ "to", copy->to, copy->to_resource,
                                          offsetof(struct work_copy, to), &work->to_room };
@@ -387,6 +420,8 @@ static braid_status add_fill(braid_graph *graph, const braid_fill *fill, braid_n
                               .options = &fill->node,
                               .bytes = fill->num_values * value_bytes };
     struct work_fill *work = &node.work.fill;
+    node.rows = &work->rows;
+    work->rows = fill->rows;
     work->num_values = fill->num_values;
     work->value = fill->value;
     work->value_bytes = value_bytes;

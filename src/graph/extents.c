@@ -346,8 +346,11 @@ static braid_status check_end(const struct pointers *pointers, uint32_t node, co
 static braid_status check_copy(const struct pointers *pointers, uint32_t node,
                                const struct work_copy *copy)
 {
-    braid_status status = check_end(pointers, node, "to", copy->to, copy->bytes);
-    return status ? status : check_end(pointers, node, "from", copy->from, copy->bytes);
+    braid_status status =
+        check_end(pointers, node, "to", copy->to, work_span(&copy->rows, false, copy->bytes));
+    return status ? status
+                  : check_end(pointers, node, "from", copy->from,
+                              work_span(&copy->rows, true, copy->bytes));
 }
 
 static braid_status check_node(struct pointers *pointers, uint32_t node)
@@ -362,7 +365,8 @@ static braid_status check_node(struct pointers *pointers, uint32_t node)
         return check_copy(pointers, node, &graph_work_of(pointers->graph, node)->copy);
     case WORK_FILL: {
         const struct work_fill *fill = &graph_work_of(pointers->graph, node)->fill;
-        return check_end(pointers, node, "to", fill->to, fill->num_values * fill->value_bytes);
+        return check_end(pointers, node, "to", fill->to,
+                         work_span(&fill->rows, false, fill->num_values * fill->value_bytes));
     }
     default: // what a call does with its user nobody knows
         return BRAID_OK;

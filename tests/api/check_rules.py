@@ -25,7 +25,7 @@ WITHOUT_USER = {"braid_cpu_function"}
 FIXED = {"braid_" + name for name in (
     "access arg copy_values dim3 fill_values frame_timing header image import_buffer import_conditional import_range "
     "import_statement interval lane_timing node node_timing parameter parameter_rows place_link planned_copy resource "
-    "running_node serialisation spread step trap wait_timing").split()}
+    "rows running_node serialisation spread step trap wait_timing").split()}
 EXPORTED = re.compile(r"BRAID_API\s[^;{]*?\b(braid_\w+)\(([^;{]*?)\);", re.DOTALL)
 INLINE = re.compile(r"^BRAID_INLINE [^;{]*?\b(braid_\w+)\([^;{]*?\)\n\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 STRUCT_NAMES = re.compile(r"typedef struct (braid_\w+) \{")

@@ -73,6 +73,28 @@ static void a_queue_call_is_named(void **state)
     finish(&world);
 }
 
+static void a_node_of_several_rows_is_named(void **state)
+{
+    (void)state;
+    for (int fills = 0; fills < 2; fills++) {
+        struct world world = make_world();
+        const braid_fill fill = { .node.name = "box",
+                                  .to = world.words,
+                                  .num_values = 1,
+                                  .rows = { .num = 2, .to_pitch = 4 },
+                                  BRAID_ACCESSES({ world.buffer, BRAID_WRITE }) };
+        const braid_copy copy = { .node = fill.node,
+                                  .to = world.words,
+                                  .from = world.words + 2,
+                                  .bytes = 1,
+                                  .rows = fill.rows };
+        check_ok(fills ? braid_graph_add_fill(world.graph, &fill, NULL)
+                       : braid_graph_add_copy(world.graph, &copy, NULL));
+        refuses(&world, &captures, BRAID_UNSUPPORTED, "'box' has several rows");
+        finish(&world);
+    }
+}
+
 static void add_nested(struct world *world, int depth)
 {
     const braid_loop loop = { .node.name = depth == 1 ? "innermost" : "around", .times = 2 };
@@ -237,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         owning_test(an_exec_without_the_option_has_none),
         owning_test(a_queue_call_is_named),
+        owning_test(a_node_of_several_rows_is_named),
         owning_test(a_loop_that_is_nested_too_deeply_is_named),
         owning_test(a_copy_of_undeclared_memory_is_named),
         owning_test(a_buffer_without_an_address_is_named),

@@ -249,6 +249,167 @@ static void copies_of_the_programs_own_memory_do_not_block_a_launch(void **state
     assert_memory_equal(own.to, own.from, sizeof(own.to));
 }
 
+enum { box_bytes = 2048, num_kinds = 3 }; // memory of the host, of the device, and ordinary memory
+
+struct box {
+    uint64_t bytes;
+    braid_rows rows;
+};
+
+// NULL: the device refuses several rows by name.
+static braid_exec *make_exec_of_rows(struct contract *contract, const braid_graph *graph)
+{
+    const braid_exec_options options = { .mode = contract->mode };
+    braid_exec *exec = NULL;
+    if (strcmp(contract_backend(), "hip") != 0)
+        return contract_exec(contract, graph);
+    check_fails(contract_create_exec(contract, graph, &options, &exec), BRAID_UNSUPPORTED,
+                "it has several rows, and hip:");
+    return NULL;
+}
+
+static uint64_t row_at(const braid_rows *rows, uint32_t pitch, uint32_t height, uint32_t row,
+                       uint32_t layer, uint64_t bytes)
+{
+    return ((uint64_t)layer * (height ? height : rows->num) + row) * (pitch ? pitch : bytes);
+}
+
+static void check_box(const unsigned char *seen, const unsigned char *from, const struct box *box)
+{
+    const braid_rows *rows = &box->rows;
+    unsigned char expected[box_bytes];
+    memset(expected, 0xee, sizeof(expected));
+    for (uint32_t layer = 0; layer < (rows->layers ? rows->layers : 1); layer++) {
+        for (uint32_t row = 0; row < rows->num; row++)
+            memcpy(expected + row_at(rows, rows->to_pitch, rows->to_height, row, layer, box->bytes),
+                   from + row_at(rows, rows->from_pitch, rows->from_height, row, layer, box->bytes),
+                   box->bytes);
+    }
+    assert_memory_equal(seen, expected, sizeof(expected));
+}
+
+// Each kind of memory to each: `to` has a part for each kind of `from`.
+static void check_boxes(struct contract *contract, unsigned char *const *to,
+                        unsigned char *const *from, const struct box *box)
+{
+    braid_stream *stream = braid_device_get_default_stream(contract->device);
+    unsigned char pattern[num_bytes], seen[box_bytes], blank[box_bytes];
+    braid_graph *graph = contract_graph(contract);
+    memset(blank, 0xee, sizeof(blank));
+    for (int t = 0; t < num_kinds; t++) {
+        for (int f = 0; f < num_kinds; f++) {
+            const braid_copy copy = {
+                .to = to[t] + f * box_bytes, .from = from[f], .bytes = box->bytes, .rows = box->rows
+            };
+            check_ok(braid_graph_add_copy(graph, &copy, NULL));
+        }
+    }
+    braid_exec *exec = make_exec_of_rows(contract, graph);
+    if (!exec)
+        return;
+    for (uint32_t seed = 0; seed < 2; seed++) {
+        write_pattern(pattern, seed);
+        for (int k = 0; k < num_kinds; k++) {
+            check_ok(braid_stream_copy(stream, from[k], pattern, box_bytes));
+            for (int part = 0; part < num_kinds; part++)
+                check_ok(braid_stream_copy(stream, to[k] + part * box_bytes, blank, box_bytes));
+        }
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        for (int k = 0; k < num_kinds * num_kinds; k++) {
+            check_ok(braid_stream_copy(stream, seen, to[k / num_kinds] + k % num_kinds * box_bytes,
+                                       box_bytes));
+            check_ok(braid_stream_wait(stream));
+            check_box(seen, pattern, box);
+        }
+    }
+}
+
+static void rows_are_copied_between_all_memories(void **state)
+{
+    static unsigned char ordinary[(num_kinds + 1) * box_bytes];
+    static const struct box boxes[] = {
+        { 5, { 7, 0, 16, 9, 0, 0 } },
+        { 16, { 3, 4, 32, 20, 5, 6 } },
+        { 1, { .num = 40 } },
+        { 300, { .num = 1, .layers = 3, .to_height = 2 } },
+    };
+    struct contract *contract = *state;
+    unsigned char *to[num_kinds], *from[num_kinds];
+    for (int k = 0; k < 2; k++) {
+        to[k] = contract_memory(contract, (braid_memory_kind)k, num_kinds * box_bytes);
+        from[k] = contract_memory(contract, (braid_memory_kind)k, box_bytes);
+    }
+    to[2] = ordinary;
+    from[2] = ordinary + num_kinds * box_bytes;
+    for (size_t i = 0; i < sizeof(boxes) / sizeof(boxes[0]); i++)
+        check_boxes(contract, to, from, &boxes[i]);
+}
+
+static void rows_are_filled(void **state)
+{
+    struct contract *contract = *state;
+    unsigned char *device = contract_memory(contract, BRAID_MEMORY_DEVICE, 3 * box_bytes);
+    unsigned char expected[3 * box_bytes], seen[3 * box_bytes];
+    braid_graph *graph = contract_graph(contract);
+    memset(expected, 0x11, sizeof(expected));
+    for (uint32_t width = 1, i = 0; width <= 4; width *= 2, i++) {
+        const braid_fill fill = { .to = device + i * box_bytes + width,
+                                  .value = 0x89abcdef,
+                                  .value_bytes = width,
+                                  .num_values = 3,
+                                  .rows = { .num = 5, .to_pitch = 24 } };
+        check_ok(braid_graph_add_fill(graph, &fill, NULL));
+        for (int k = 0; k < 15; k++)
+            memcpy(expected + i * box_bytes + width + k / 3 * 24 + (uint32_t)k % 3 * width,
+                   &fill.value, width);
+    }
+    braid_exec *exec = make_exec_of_rows(contract, graph);
+    if (!exec)
+        return;
+    check_ok(braid_stream_fill(braid_device_get_default_stream(contract->device), device, 0x11, 1,
+                               sizeof(expected)));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    contract_read(contract, seen, device, sizeof(seen));
+    assert_memory_equal(seen, expected, sizeof(expected));
+}
+
+static void rows_take_other_values_or_refuse_them(void **state)
+{
+    struct contract *contract = *state;
+    unsigned char *device = contract_memory(contract, BRAID_MEMORY_DEVICE, 64);
+    unsigned char seen[64], expected[64] = { 0, 1, 2, 0, 16, 17, 18, 0 };
+    const braid_copy copy = { .node.name = "box",
+                              .to = device + 48,
+                              .from = device,
+                              .bytes = 3,
+                              .rows = { .num = 2, .to_pitch = 4, .from_pitch = 16 } };
+    const bool is_refused = contract->mode == BRAID_MODE_GRAPH && !contract_is_on_host();
+    braid_graph *graph = contract_graph(contract);
+    braid_node node;
+    check_ok(braid_graph_add_copy(graph, &copy, &node));
+    braid_exec *exec = make_exec_of_rows(contract, graph);
+    if (!exec)
+        return;
+    for (unsigned char i = 0; i < 64; i++)
+        seen[i] = i < 48 ? i : 0;
+    contract_write(contract, device, seen, sizeof(seen));
+    check_fails(braid_exec_set(exec, node, BRAID_TARGET_BYTES, 0, &(uint64_t){ 5 }),
+                BRAID_INVALID_ARGUMENT, "'box': its rows are longer than their pitch");
+    if (is_refused)
+        check_fails(braid_exec_set(exec, node, BRAID_TARGET_BYTES, 0, &(uint64_t){ 2 }),
+                    BRAID_UNSUPPORTED, "'box'");
+    else
+        check_ok(braid_exec_set(exec, node, BRAID_TARGET_BYTES, 0, &(uint64_t){ 2 }));
+    expected[2] = is_refused ? 2 : 0;
+    expected[6] = is_refused ? 18 : 0;
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    contract_read(contract, seen, device, sizeof(seen));
+    assert_memory_equal(seen + 48, expected, 16);
+}
+
 int run_memory(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +423,9 @@ int run_memory(void)
         contract_test(copies_of_the_programs_own_memory_keep_their_place),
         contract_test(copies_and_fills_of_host_memory_do_not_block_a_launch),
         contract_test(copies_of_the_programs_own_memory_do_not_block_a_launch),
+        contract_test(rows_are_copied_between_all_memories),
+        contract_test(rows_are_filled),
+        contract_test(rows_take_other_values_or_refuse_them),
     };
     return contract_run("memory is copied and filled", tests);
 }

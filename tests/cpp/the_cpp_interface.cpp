@@ -101,8 +101,9 @@ static void every_kind_of_node_runs(braid::device &device)
     auto values = graph.buffer("values", memory);
     auto copied = graph.resource("copied");
     auto half = graph.range(values, 0, 16);
-    graph.fill(braid::task("fill").writes(values), memory.data(), 1.5f, 8);
-    graph.copy(braid::task("copy").reads(half).writes(copied), results, memory.data(), 16);
+    graph.fill(braid::task("fill").writes(values), memory.data(), 1.5f, 4, { 2, 0, 16, 0, 0, 0 });
+    graph.copy(braid::task("copy").reads(half).writes(copied), results, memory.data(), 8,
+               { 2, 0, 8, 8, 0, 0 });
     auto queued = graph.queue_call(braid::task("graph").reads(copied),
                                    [&called](braid_device *, braid_stream *) {
                                        called = true;

@@ -94,6 +94,38 @@ static void what_undoes_a_failure_may_fail(void **state)
 }
 
 // An argument is a pattern of the tests to run: programs at once take less long than one.
+// Copies and fills of several rows have calls of their own.
+static void rows_with_unknown_error(void **state)
+{
+    static const char *const functions[] = { "cuMemcpy3DAsync", "cuMemsetD2D8Async",
+                                             "cuMemsetD2D16Async", "cuMemsetD2D32Async" };
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        struct frame frame;
+        const braid_rows rows = { .num = 2, .to_pitch = 8, .from_pitch = 8 };
+        reset_standin();
+        check_ok(frame_open(&frame, "cuda"));
+        const braid_copy copy = {
+            .to = frame.words + 1, .from = frame.words, .bytes = 4, .rows = rows
+        };
+        const braid_fill fill = {
+            .to = frame.words, .value_bytes = i == 3 ? 4 : i, .num_values = 1, .rows = rows
+        };
+        braid_graph *graph = own_graph();
+        check_ok(i ? braid_graph_add_fill(graph, &fill, NULL)
+                   : braid_graph_add_copy(graph, &copy, NULL));
+        check_ok(braid_exec_create(
+            frame.device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS }, &frame.exec));
+        fail_calls("%s:1=%d", functions[i], UNKNOWN_ERROR);
+        check_fails(braid_exec_launch(frame.exec, NULL), BRAID_DEVICE_ERROR, functions[i]);
+        fail_calls(NULL);
+        check_ok(braid_exec_launch(frame.exec, NULL));
+        check_ok(braid_exec_wait(frame.exec));
+        frame_finish(&frame);
+        check_nothing_is_left();
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -105,6 +137,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(with_two_devices_on_streams),
         cmocka_unit_test(with_two_devices_as_a_graph),
         cmocka_unit_test(what_undoes_a_failure_may_fail),
+        standin_test(rows_with_unknown_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,11 +35,33 @@ static void copies_and_fills_are_judged_to_their_last_byte(void **state)
     assert_int_equal(world->findings.num, 4);
 }
 
+// The bytes between rows are not touched.
+static void rows_are_judged_one_by_one(void **state)
+{
+    struct world *world = *state;
+    braid_resource first, second;
+    check_ok(braid_graph_add_range(world->graph, world->first, 8, 4, &first));
+    check_ok(braid_graph_add_range(world->graph, world->first, 24, 4, &second));
+    braid_fill fill = { .to = world->memory + 8,
+                        .value_bytes = 4,
+                        .num_values = 1,
+                        .rows = { .num = 2, .to_pitch = 16 },
+                        BRAID_ACCESSES({ first, BRAID_WRITE }, { second, BRAID_WRITE }) };
+    check_ok(braid_graph_add_fill(world->graph, &fill, NULL));
+    fill.rows.num = 3;
+    check_ok(braid_graph_add_fill(world->graph, &fill, NULL));
+    audit(world->device, world->graph, &world->findings);
+    assert_int_equal(world->findings.num, 1);
+    assert_string_equal(world->findings.items[0].text, "node 1 'fill' writes bytes from 40 to 43 "
+                                                       "of 'first', which it does not declare");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(copies_and_fills_are_judged_to_their_last_byte, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(rows_are_judged_one_by_one, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@ void test_ranges_outside_their_buffer_are_refused(void **state);
 void test_versions_that_cannot_be_are_refused(void **state);
 void test_earlier_versions_that_are_none_are_refused(void **state);
 void test_slots_are_held_alone(void **state);
+void test_rows_that_do_not_fit_are_refused(void **state);
 void test_homes_of_what_has_none_are_refused(void **state);
 
 #endif

@@ -436,6 +436,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(grids_that_overflow_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(copies_without_bytes_or_ends_are_refused, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_rows_that_do_not_fit_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parts_of_planned_buffers_overlap_or_lie_askew, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(fills_without_values_or_of_odd_sizes_are_refused, set_up,

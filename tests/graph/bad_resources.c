@@ -183,3 +183,56 @@ void test_slots_are_held_alone(void **state)
                 "'seats' is not a buffer");
     check_unchanged(world, before);
 }
+
+void test_rows_that_do_not_fit_are_refused(void **state)
+{
+    struct world *world = *state;
+    braid_resource buffer;
+    check_ok(braid_graph_add_transient(world->graph, "box", 64, 0, &buffer));
+    const braid_rows bad[] = {
+        { .num = 2, .to_pitch = 7 },
+        { .num = 2, .from_pitch = 7 },
+        { .num = 2, .layers = 2, .to_height = 1 },
+        { .num = 2, .layers = 2, .from_height = 1 },
+        { .num = 2, .layers = 1u << 31, .to_height = 2 },
+        { .num = 2, .layers = 1u << 31, .from_height = 2 },
+    };
+    char *before = graph_state(world->graph);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        const braid_copy copy = {
+            .node.name = "victim", .to = memory, .from = memory + 32, .bytes = 8, .rows = bad[i]
+        };
+        check_fails(braid_graph_add_copy(world->graph, &copy, NULL), BRAID_INVALID_ARGUMENT,
+                    "'victim': .rows has");
+    }
+    const braid_copy copies[] = {
+        // The sixth row of 8 bytes at a pitch of 12 ends at 68, the fifth of the other end at 40.
+        { .to_resource = buffer, .from = memory, .bytes = 8, .rows = { .num = 6, .to_pitch = 12 } },
+        { .to = memory, .from_resource = buffer, .bytes = 8, .rows = { .num = 9 } },
+        // Between rows of another pitch, and in rows side by side that share a byte.
+        { .to = memory, .from = memory + 8, .bytes = 8, .rows = { 4, 0, 16, 15, 0, 0 } },
+        { .to = memory, .from = memory + 7, .bytes = 8, .rows = { 4, 0, 16, 16, 0, 0 } },
+        { .to = memory + 9, .from = memory, .bytes = 8, .rows = { 3, 0, 16, 16, 0, 0 } },
+    };
+    for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
+        braid_copy copy = copies[i];
+        const braid_access access = { buffer, BRAID_WRITE };
+        copy.node =
+            (braid_node_options){ .name = "victim", .accesses = &access, .num_accesses = 1 };
+        check_fails(braid_graph_add_copy(world->graph, &copy, NULL), BRAID_INVALID_ARGUMENT,
+                    "victim");
+    }
+    const braid_rows odd[] = { { .num = 2, .layers = 2 }, { .num = 2, .to_pitch = 9 } };
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        const braid_fill fill = {
+            .node.name = "victim", .to = memory, .value_bytes = 4, .num_values = 2, .rows = odd[i]
+        };
+        check_fails(braid_graph_add_fill(world->graph, &fill, NULL), BRAID_INVALID_ARGUMENT,
+                    "'victim': .rows has");
+    }
+    check_unchanged(world, before);
+    const braid_copy halves = {
+        .to = memory, .from = memory + 8, .bytes = 8, .rows = { 4, 0, 16, 16, 0, 0 }
+    };
+    check_ok(braid_graph_add_copy(world->graph, &halves, NULL));
+}

@@ -35,6 +35,20 @@ def test_kernels_run_as_they_were_given(device, add_scaled):
         braid.Exec(device, graph, no_rewriting=True, islands="whole")
 
 
+def test_rows_are_copied_and_filled(device):
+    image, tile = np.arange(64, dtype="uint8").reshape(8, 8), np.zeros((4, 3), "uint8")
+    filled = np.zeros(12, "uint16")
+    graph = braid.Graph()
+    graph.copy(tile, image, rows=braid.Rows(3, num=4, from_pitch=8))
+    graph.fill(filled, np.uint16(7), rows=braid.Rows(4, num=3, to_pitch=8))
+    braid.Exec(device, graph).run()
+    assert (tile == image[:4, :3]).all() and filled.tolist() == [7, 7, 0, 0] * 3
+    for line, message in ((lambda: graph.copy(tile, image, rows=braid.Rows(9, num=2, from_pitch=8), name="wide"), "'wide': .rows has"),
+                          (lambda: graph.fill(filled, np.uint16(7), rows=braid.Rows(3, num=2), name="odd"), "'odd'.*in each row")):
+        with pytest.raises(braid.InvalidArgumentError, match=message):
+            line()
+
+
 def test_buffers_swap(device, add_scaled):
     front, back = np.ones(4, "float32"), np.zeros(4, "float32")
     graph = braid.Graph()

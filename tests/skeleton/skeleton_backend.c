@@ -77,10 +77,13 @@ static void append(struct skeleton_stream *stream, struct item *item)
 
 static void fill(const struct backend_task *task)
 {
-    unsigned char *to = task->fill.to;
-    for (uint64_t i = 0; i < task->fill.num_values; i++)
-        for (uint32_t k = 0; k < task->fill.value_bytes; k++)
-            *to++ = (unsigned char)(task->fill.value >> 8 * k);
+    for (uint64_t row = 0; row < work_num_rows(&task->fill.rows); row++) {
+        unsigned char *to = task->fill.to;
+        to += work_row_at(&task->fill.rows, false, row);
+        for (uint64_t i = 0; i < task->fill.num_values; i++)
+            for (uint32_t k = 0; k < task->fill.value_bytes; k++)
+                *to++ = (unsigned char)(task->fill.value >> 8 * k);
+    }
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -113,7 +116,10 @@ static void run_task(const struct backend_task *task)
         if (blocks.end)
             kernel->call(&blocks, launch->args);
     } else if (task->kind == WORK_COPY) {
-        memmove(task->copy.to, task->copy.from, task->copy.bytes);
+        for (uint64_t row = 0; row < work_num_rows(&task->copy.rows); row++)
+            memmove((char *)task->copy.to + work_row_at(&task->copy.rows, false, row),
+                    (const char *)task->copy.from + work_row_at(&task->copy.rows, true, row),
+                    task->copy.bytes);
     } else if (task->kind == WORK_FILL) {
         fill(task);
     } else if (task->kind == WORK_HOST) {

@@ -104,39 +104,43 @@ template <class Errors> class basic_graph : public detail::declarations<Errors>
     result<kernel_node<>> kernel(const braid::kernel<detail::no_kernel> &, const shape &,
                                  Values &&...);
     result<braid_node> copy(const task &what, operand<void *> to, operand<const void *> from,
-                            std::uint64_t bytes)
+                            std::uint64_t bytes, const braid_rows &rows = {})
     {
         return added(&braid_graph_add_copy, braid_copy{ what.options(), to.address, from.address,
-                                                        bytes, to.resource, from.resource });
+                                                        bytes, to.resource, from.resource, rows });
     }
     template <class To, class From>
     result<braid_node> copy(const task &what, const typed_resource<To> &to,
-                            const typed_resource<From> &from, std::uint64_t bytes)
+                            const typed_resource<From> &from, std::uint64_t bytes,
+                            const braid_rows &rows = {})
     {
         static_assert(std::is_same_v<To, From>, "a copy between elements of two types");
-        return copy(what, operand<void *>(to), operand<const void *>(from), bytes);
+        return copy(what, operand<void *>(to), operand<const void *>(from), bytes, rows);
     }
     template <class T>
-    result<braid_node> fill(const task &what, T *to, T value, std::uint64_t num_values)
+    result<braid_node> fill(const task &what, T *to, T value, std::uint64_t num_values,
+                            const braid_rows &rows = {})
     {
         return added(
             &braid_graph_add_fill,
-            braid_fill{ what.options(), to, detail::fill_bits(value), sizeof(T), num_values, {} });
+            braid_fill{
+                what.options(), to, detail::fill_bits(value), sizeof(T), num_values, {}, rows });
     }
     template <class T>
-    result<braid_node> fill(const task &what, braid_resource to, T value, std::uint64_t num_values)
+    result<braid_node> fill(const task &what, braid_resource to, T value, std::uint64_t num_values,
+                            const braid_rows &rows = {})
     {
         return added(&braid_graph_add_fill,
                      braid_fill{ what.options(), nullptr, detail::fill_bits(value), sizeof(T),
-                                 num_values, to });
+                                 num_values, to, rows });
     }
     template <class T, class Value>
     result<braid_node> fill(const task &what, const typed_resource<T> &to, Value value,
-                            std::uint64_t num_values)
+                            std::uint64_t num_values, const braid_rows &rows = {})
     {
         static_assert(detail::is_kept_v<T, Value>, "the value does not convert without a loss");
         return fill(what, static_cast<const braid_resource &>(to), static_cast<T>(value),
-                    num_values);
+                    num_values, rows);
     }
     // Runs a callable by the rules of braid_host_call.
     template <class Call, class = std::enable_if_t<!std::is_convertible_v<Call, braid_resource>>>

@@ -78,6 +78,11 @@ const struct work_loop *braid_cpu_task_loop(void *const *args)
 static void run_copy(const braid_blocks *blocks, void *const *args)
 {
     const struct work_copy *copy = &work_of(args)->copy;
+    for (uint64_t row = blocks->begin; copy->rows.num && row < blocks->end; row++)
+        memcpy((char *)copy->to + work_row_at(&copy->rows, false, row),
+               (const char *)copy->from + work_row_at(&copy->rows, true, row), copy->bytes);
+    if (copy->rows.num)
+        return;
     uint64_t begin = blocks->begin * PART_BYTES;
     uint64_t end = blocks->end * PART_BYTES;
     if (end > copy->bytes)
@@ -98,21 +103,29 @@ static void fill_4(unsigned char *to, uint32_t value, uint64_t num_values)
         memcpy(to + i * sizeof(value), &value, sizeof(value));
 }
 
-static void run_fill(const braid_blocks *blocks, void *const *args)
+static void fill_values(const struct work_fill *fill, uint64_t begin, uint64_t num_values)
 {
-    const struct work_fill *fill = &work_of(args)->fill;
-    uint64_t begin = blocks->begin * PART_BYTES;
-    uint64_t end = blocks->end * PART_BYTES;
-    if (end > fill->num_values * fill->value_bytes)
-        end = fill->num_values * fill->value_bytes;
     unsigned char *to = (unsigned char *)fill->to + begin;
-    uint64_t num_values = (end - begin) / fill->value_bytes;
     if (fill->value_bytes == 4)
         fill_4(to, fill->value, num_values);
     else if (fill->value_bytes == 2)
         fill_2(to, (uint16_t)fill->value, num_values);
     else
         memset(to, (int)(unsigned char)fill->value, num_values);
+}
+
+static void run_fill(const braid_blocks *blocks, void *const *args)
+{
+    const struct work_fill *fill = &work_of(args)->fill;
+    for (uint64_t row = blocks->begin; fill->rows.num && row < blocks->end; row++)
+        fill_values(fill, work_row_at(&fill->rows, false, row), fill->num_values);
+    if (fill->rows.num)
+        return;
+    uint64_t begin = blocks->begin * PART_BYTES;
+    uint64_t end = blocks->end * PART_BYTES;
+    if (end > fill->num_values * fill->value_bytes)
+        end = fill->num_values * fill->value_bytes;
+    fill_values(fill, begin, (end - begin) / fill->value_bytes);
 }
 
 static void run_host(const braid_blocks *blocks, void *const *args)
@@ -211,8 +224,13 @@ static unsigned char *capture_launch(const struct backend_task *task, unsigned c
     return memory;
 }
 
+// The blocks of several rows are these rows.
 static uint64_t num_parts(const struct backend_task *task)
 {
+    if (task->kind == WORK_COPY && task->copy.rows.num)
+        return work_num_rows(&task->copy.rows);
+    if (task->kind == WORK_FILL && task->fill.rows.num)
+        return work_num_rows(&task->fill.rows);
     uint64_t bytes = task->kind == WORK_COPY   ? task->copy.bytes
                      : task->kind == WORK_FILL ? task->fill.num_values * task->fill.value_bytes
                                                : 0;

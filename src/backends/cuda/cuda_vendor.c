@@ -131,23 +131,31 @@ static gpu_result set_kernel(const struct gpu_backend *gpu, gpu_executable execu
 }
 
 // Pageable memory never comes here: see gpu_detour.c.
-static struct cuda_copy_side copy_side(const void *memory)
+static struct cuda_copy_side copy_side(const void *memory, uint32_t pitch, uint32_t height)
 {
     return (struct cuda_copy_side){ .memory_type = GPU_MEMORY_UNIFIED,
-                                    .device = (uint64_t)(uintptr_t)memory };
+                                    .device = (uint64_t)(uintptr_t)memory,
+                                    .pitch = pitch,
+                                    .height = height };
+}
+
+static struct cuda_copy_parameters copy_parameters(const struct work_copy *copy)
+{
+    const braid_rows *rows = &copy->rows;
+    return (struct cuda_copy_parameters){
+        .from = copy_side(copy->from, rows->from_pitch, rows->from_height),
+        .to = copy_side(copy->to, rows->to_pitch, rows->to_height),
+        .width = copy->bytes,
+        .height = rows->num ? rows->num : 1,
+        .depth = rows->num ? rows->layers : 1,
+    };
 }
 
 static gpu_result put_copy(const struct gpu_backend *gpu, const struct gpu_site *site,
                            const struct work_copy *copy, const void **out_slot)
 {
     const struct gpu_behind *behind = &site->behind;
-    const struct cuda_copy_parameters parameters = {
-        .from = copy_side(copy->from),
-        .to = copy_side(copy->to),
-        .width = copy->bytes,
-        .height = 1,
-        .depth = 1,
-    };
+    const struct cuda_copy_parameters parameters = copy_parameters(copy);
     *out_slot = &gpu->api->executable_set_copy;
     if (site->executable)
         return gpu->api->executable_set_copy(site->executable, *site->node, &parameters,
@@ -189,10 +197,11 @@ static gpu_result put_fill(const struct gpu_backend *gpu, const struct gpu_site 
     const struct gpu_behind *behind = &site->behind;
     const struct cuda_fill_parameters parameters = {
         .to = (uint64_t)(uintptr_t)fill->to,
+        .pitch = fill->rows.to_pitch,
         .value = fill->value,
         .value_bytes = fill->value_bytes,
         .width = fill->num_values,
-        .height = 1,
+        .height = work_num_rows(&fill->rows),
     };
     *out_slot = &gpu->api->executable_set_fill;
     if (site->executable)
@@ -342,11 +351,16 @@ static braid_status read_architecture(struct gpu_backend *gpu)
     return BRAID_OK;
 }
 
-static gpu_result copy(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
+static gpu_result copy(const struct gpu_backend *gpu, const struct work_copy *copy,
                        gpu_stream stream, const void **out_slot)
 {
+    *out_slot = &gpu->api->copy_rows;
+    if (copy->rows.num) {
+        const struct cuda_copy_parameters parameters = copy_parameters(copy);
+        return gpu->api->copy_rows(&parameters, stream);
+    }
     *out_slot = &gpu->api->copy;
-    return gpu->api->copy(to, from, bytes, stream);
+    return gpu->api->copy(copy->to, copy->from, copy->bytes, stream);
 }
 
 static gpu_result host_call(struct gpu_backend *gpu, gpu_stream stream, gpu_host_function *call,

@@ -27,6 +27,9 @@ static const char *find_reason(const struct gpu_api *api, const struct backend_t
         return "a queue call is a graph inside the graph, which cannot be disabled";
     if (is_disabled && by_attribute && !api->node_set_enabled)
         return no_call;
+    if ((task->kind == WORK_COPY && task->copy.rows.num) ||
+        (task->kind == WORK_FILL && task->fill.rows.num))
+        return "the driver changes no node of several rows";
     switch (task->kind) {
     case WORK_COPY:
         return api->executable_set_copy ? NULL : no_call;

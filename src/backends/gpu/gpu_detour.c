@@ -355,8 +355,10 @@ gpu_result braid_gpu_set_blocking(gpu_executable executable, const struct backen
 
 static void copy_on_host(void *user)
 {
-    const struct backend_detour *detour = user;
-    memmove(detour->task.copy.to, detour->task.copy.from, detour->task.copy.bytes);
+    const struct work_copy *copy = &((const struct backend_detour *)user)->task.copy;
+    for (uint64_t row = 0; row < work_num_rows(&copy->rows); row++)
+        memmove((char *)copy->to + work_row_at(&copy->rows, false, row),
+                (const char *)copy->from + work_row_at(&copy->rows, true, row), copy->bytes);
 }
 
 static void fill_on_host(void *user)
@@ -394,6 +396,22 @@ static bool does_itself(const struct backend_task *task, enum gpu_memory_kind to
     return task->is_inside && to == GPU_PINNED && from == GPU_PINNED;
 }
 
+// Puts the pinned memory in place of one end. There the rows follow each other.
+static void stage(const struct backend_detour *detour, struct work_copy *copy, bool is_from)
+{
+    braid_rows *rows = &copy->rows;
+    const uint32_t pitch = rows->num ? (uint32_t)copy->bytes : 0;
+    if (is_from) {
+        copy->from = detour->staging->memory;
+        rows->from_pitch = pitch;
+        rows->from_height = rows->num;
+    } else {
+        copy->to = detour->staging->memory;
+        rows->to_pitch = pitch;
+        rows->to_height = rows->num;
+    }
+}
+
 static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_task *task,
                                  struct backend_detour *detour)
 {
@@ -409,15 +427,13 @@ static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_t
     }
     if (to != GPU_PAGEABLE && from != GPU_PAGEABLE)
         return BRAID_OK;
-    status = lease_staging(gpu, task->copy.bytes, false, &detour->staging);
+    status = lease_staging(gpu, task->copy.bytes * work_num_rows(&task->copy.rows), false,
+                           &detour->staging);
     if (status)
         return status;
     detour->call = copy_on_host;
     detour->from_device = to == GPU_PAGEABLE;
-    if (detour->from_device)
-        detour->task.copy.from = detour->staging->memory;
-    else
-        detour->task.copy.to = detour->staging->memory;
+    stage(detour, &detour->task.copy, detour->from_device);
     return BRAID_OK;
 }
 
@@ -445,11 +461,25 @@ static bool may_need_detour(const struct gpu_backend *gpu, const struct backend_
     return task->kind == WORK_COPY || task->kind == WORK_FILL;
 }
 
+static bool has_rows(const struct backend_task *task)
+{
+    return (task->kind == WORK_COPY && task->copy.rows.num) ||
+           (task->kind == WORK_FILL && task->fill.rows.num);
+}
+
+static bool moves_rows(const struct gpu_api *api)
+{
+    return api->copy_rows && api->fill_rows8 && api->fill_rows16 && api->fill_rows32;
+}
+
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task)
 {
     struct gpu_backend *gpu = gpu_from(backend);
     if (task->kind == WORK_KERNEL)
         return braid_gpu_check_launch(gpu, &task->launch);
+    if (has_rows(task) && !moves_rows(gpu->api))
+        return braid_error(BRAID_UNSUPPORTED, "it has several rows, and %s moves one alone",
+                           gpu->label);
     if (!may_need_detour(gpu, task))
         return BRAID_OK;
     struct backend_detour detour = { .task = *task, .gpu = gpu };
@@ -493,10 +523,8 @@ static struct work_copy copy_on_device(const struct backend_detour *detour,
                                        const struct backend_task *task)
 {
     struct work_copy copy = task->copy;
-    if (detour->staging && detour->from_device)
-        copy.to = detour->staging->memory;
-    else if (detour->staging)
-        copy.from = detour->staging->memory;
+    if (detour->staging)
+        stage(detour, &copy, !detour->from_device);
     return copy;
 }
 
@@ -512,11 +540,11 @@ braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
     }
     if (detour->staging && detour->from_device)
-        result = gpu->vendor->copy(gpu, copy.to, copy.from, copy.bytes, stream, &slot);
+        result = gpu->vendor->copy(gpu, &copy, stream, &slot);
     if (result == GPU_SUCCESS)
         result = gpu->vendor->host_call(gpu, stream, detour->call, detour, &slot);
     if (result == GPU_SUCCESS && detour->staging && !detour->from_device)
-        result = gpu->vendor->copy(gpu, copy.to, copy.from, copy.bytes, stream, &slot);
+        result = gpu->vendor->copy(gpu, &copy, stream, &slot);
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 

@@ -54,7 +54,8 @@ braid_status braid_gpu_copy_now(const struct gpu_backend *gpu, void *to, const v
     if (result)
         return braid_gpu_check(gpu, result, &api->stream_create, what);
     const void *slot = NULL;
-    result = gpu->vendor->copy(gpu, to, from, bytes, stream, &slot);
+    const struct work_copy copy = { .to = to, .from = from, .bytes = bytes };
+    result = gpu->vendor->copy(gpu, &copy, stream, &slot);
     if (!result) {
         slot = &api->stream_synchronize;
         result = api->stream_synchronize(stream);

@@ -132,9 +132,27 @@ static braid_status submit_copy(const struct gpu_backend *gpu, gpu_stream stream
                                 const struct backend_task *task)
 {
     const void *slot = NULL;
-    gpu_result result =
-        gpu->vendor->copy(gpu, task->copy.to, task->copy.from, task->copy.bytes, stream, &slot);
+    gpu_result result = gpu->vendor->copy(gpu, &task->copy, stream, &slot);
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
+}
+
+static gpu_result fill_rows(const struct gpu_api *api, gpu_stream stream,
+                            const struct work_fill *fill, const void **out_slot)
+{
+    const size_t pitch = fill->rows.to_pitch, height = fill->rows.num;
+    switch (fill->value_bytes) {
+    case 1:
+        *out_slot = &api->fill_rows8;
+        return api->fill_rows8(fill->to, pitch, (unsigned char)fill->value, fill->num_values,
+                               height, stream);
+    case 2:
+        *out_slot = &api->fill_rows16;
+        return api->fill_rows16(fill->to, pitch, (unsigned short)fill->value, fill->num_values,
+                                height, stream);
+    default:
+        *out_slot = &api->fill_rows32;
+        return api->fill_rows32(fill->to, pitch, fill->value, fill->num_values, height, stream);
+    }
 }
 
 static braid_status submit_fill(const struct gpu_backend *gpu, gpu_stream stream,
@@ -144,6 +162,11 @@ static braid_status submit_fill(const struct gpu_backend *gpu, gpu_stream stream
     void *to = task->fill.to;
     uint32_t value = task->fill.value;
     uint64_t count = task->fill.num_values;
+    if (task->fill.rows.num) {
+        const void *slot = NULL;
+        gpu_result result = fill_rows(api, stream, &task->fill, &slot);
+        return braid_gpu_check_task(gpu, result, slot, task, NULL);
+    }
     switch (task->fill.value_bytes) {
     case 1:
         return braid_gpu_check_task(gpu, api->fill8(to, (unsigned char)value, count, stream),

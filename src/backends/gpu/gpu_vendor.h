@@ -134,7 +134,7 @@ struct gpu_vendor {
                               enum gpu_memory_kind *out_kind, const void **out_slot);
     bool fills_of_host_memory_wait; // for earlier work of the stream, on the host
 
-    gpu_result (*copy)(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
+    gpu_result (*copy)(const struct gpu_backend *gpu, const struct work_copy *copy,
                        gpu_stream stream, const void **out_slot);
     gpu_result (*host_call)(struct gpu_backend *gpu, gpu_stream stream, gpu_host_function *call,
                             void *user, const void **out_slot);

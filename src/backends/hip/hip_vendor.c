@@ -356,11 +356,11 @@ static gpu_result find_memory(const struct gpu_backend *gpu, const void *memory,
     return result;
 }
 
-static gpu_result copy(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
+static gpu_result copy(const struct gpu_backend *gpu, const struct work_copy *copy,
                        gpu_stream stream, const void **out_slot)
 {
     *out_slot = &gpu->api->hip_copy;
-    return gpu->api->hip_copy(to, from, bytes, GPU_COPY_DEFAULT, stream);
+    return gpu->api->hip_copy(copy->to, copy->from, copy->bytes, GPU_COPY_DEFAULT, stream);
 }
 
 // HIP 5.2 declares hipLaunchHostFunc and does not export it.
