@@ -533,6 +533,10 @@ static braid_status put_region(struct capture *capture, uint32_t node)
                            "node %s is nested deeper than %d, the most in a capture",
                            braid_node_text(node, braid_graph_name(capture->graph, node)).text,
                            CAPTURE_MOST_NESTING);
+    if (!loop->most)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "node %s runs no iteration, which a capture cannot hold",
+                           braid_node_text(node, braid_graph_name(capture->graph, node)).text);
     braid_capture_put_number(file, region->condition, 4);
     braid_capture_put_number(file, loop->most, 8);
     braid_capture_put_number(file, region->expected, 8);

@@ -339,7 +339,7 @@ typedef enum braid_target {
                                  // writes nothing
     BRAID_TARGET_COPY = 12,      // a copy's: a braid_copy_values, by braid_exec_set only
     BRAID_TARGET_FILL = 13,      // a fill's: a braid_fill_values, by braid_exec_set only
-    BRAID_TARGET_TIMES = 14,     // a loop's: a uint64_t, not 0; the most iterations that run
+    BRAID_TARGET_TIMES = 14,     // a loop's: a uint64_t; the most iterations that run, 0: none
 } braid_target;
 
 // Values of a copy that change together. NULL and 0 leave the node's own.

@@ -212,8 +212,6 @@ static braid_status check(const braid_exec *exec, const struct value_edit *edits
         status = check_copy(exec, edits, num, &staged->task);
     else if (staged->task.kind == WORK_FILL)
         status = check_fill(exec, edits, num, &staged->task);
-    else if (staged->task.kind == WORK_LOOP && !staged->task.work.loop.most)
-        status = refuse(&staged->task, "a loop of 0 iterations");
     if (!status)
         status = check_rest(exec, &staged->task);
     if (!status && exec->player->check_task)

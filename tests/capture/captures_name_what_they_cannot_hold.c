@@ -106,6 +106,24 @@ static void add_nested(struct world *world, int depth)
     check_ok(braid_graph_end(world->graph));
 }
 
+static void a_loop_without_an_iteration_is_named(void **state)
+{
+    struct world world = make_world();
+    braid_exec *exec;
+    braid_node loop;
+    (void)state;
+    check_ok(braid_graph_begin_loop(world.graph, &(braid_loop){ .node.name = "idle", .times = 2 },
+                                    &loop));
+    check_ok(braid_graph_add_empty(world.graph, &(braid_empty){ 0 }, NULL));
+    check_ok(braid_graph_end(world.graph));
+    check_ok(braid_exec_create(world.device, world.graph, &captures, &exec));
+    check_ok(braid_exec_set(exec, loop, BRAID_TARGET_TIMES, 0, &(uint64_t){ 0 }));
+    check_fails(braid_exec_save_capture(exec, NULL, &(uint64_t){ 0 }), BRAID_UNSUPPORTED,
+                "'idle' runs no iteration");
+    braid_exec_destroy(exec);
+    finish(&world);
+}
+
 static void a_loop_that_is_nested_too_deeply_is_named(void **state)
 {
     struct world world = make_world();
@@ -260,6 +278,7 @@ int main(void)
         owning_test(an_exec_without_the_option_has_none),
         owning_test(a_queue_call_is_named),
         owning_test(a_node_of_several_rows_is_named),
+        owning_test(a_loop_without_an_iteration_is_named),
         owning_test(a_loop_that_is_nested_too_deeply_is_named),
         owning_test(a_copy_of_undeclared_memory_is_named),
         owning_test(a_buffer_without_an_address_is_named),

@@ -23,6 +23,9 @@ def test_a_loop_ends_with_its_condition(device):
     frame.set_times(loop, 2)
     frame.run()
     assert (left[0], frame.iterations(loop)) == (1, 2)
+    frame.set_times(loop, 0)
+    frame.run()
+    assert (left[0], frame.iterations(loop)) == (3, 0)
     assert "until 0" in graph.dot()
     assert [step.kind for step in frame.schedule.steps if step.node == loop.index and step.kind != "record"][0] == "loop"
     assert frame.schedule._repr_svg_() and graph._repr_svg_()

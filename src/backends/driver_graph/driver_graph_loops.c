@@ -64,6 +64,15 @@ struct loop_launch {
     void *args[6];
 };
 
+// The word that decides. Before the first iteration of none that is the count, which is 0 then.
+static const uint32_t *find_word(const struct graph_loops *loops, const struct work_loop *how,
+                                 int kernel)
+{
+    if (kernel == BEGIN && !how->most)
+        return (const uint32_t *)(const void *)(loops->counters + how->number);
+    return kernel == BEGIN && !how->tests_first ? NULL : how->condition;
+}
+
 static void fill_in(const struct graph_loops *loops, const struct backend_task *task, int kernel,
                     struct loop_launch *out_launch)
 {
@@ -75,7 +84,7 @@ static void fill_in(const struct graph_loops *loops, const struct backend_task *
         .iterations = loops->iterations[how->number],
         .condition = loop->conditions[0],
         .otherwise = loop->conditions[1],
-        .word = kernel == BEGIN && !how->tests_first ? NULL : how->condition,
+        .word = find_word(loops, how, kernel),
         .cancelled = task->cancelled,
         .num = loop->num_cleared,
         .most = how->most,
