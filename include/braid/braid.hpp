@@ -7,7 +7,8 @@
 // namespace braid::checked throw nothing: their functions return a braid::expected.
 //
 // All that a graph runs, with lambdas and their captures, lives as long as the graph and every exec
-// made from it. A lambda that throws while a frame runs ends the program. Objects made from a
+// made from it. If a host call or a kernel on the CPU throws, its frame goes on, and the next wait
+// throws braid::host_call_error. A queue call that throws ends the program. Objects made from a
 // device must go before it: declare the device first.
 #ifndef BRAID_BRAID_HPP
 #define BRAID_BRAID_HPP
@@ -15,6 +16,7 @@
 #include <braid/braid.h>
 #include <braid/cpp/device.hpp>
 #include <braid/cpp/exec.hpp>
+#include <braid/cpp/failures.hpp>
 #include <braid/cpp/graph.hpp>
 #include <braid/cpp/import.hpp>
 #include <braid/cpp/kernel.hpp>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports in C++: the nodes that run, and traps; and plans in files.
+// Reports in C++: the nodes that run, traps and exceptions; and plans in files.
 #include <braid/braid.hpp>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -33,6 +34,95 @@ static void a_kernel_traps(braid::device &device)
     }
     expect(is_told);
     exec.wait();
+}
+
+struct no_exception {
+};
+
+// The text of a wait's exception, and of the one nested in it.
+template <class Wait> static std::string told(Wait wait)
+{
+    try {
+        wait();
+    } catch (const braid::host_call_error &error) {
+        try {
+            std::rethrow_if_nested(error);
+        } catch (const std::domain_error &nested) {
+            return std::string(error.what()) + " < " + nested.what();
+        } catch (const no_exception &) {
+            return std::string(error.what()) + " < no_exception";
+        }
+    }
+    return "";
+}
+
+static void a_wait_throws_what_calls_threw(braid::device &device)
+{
+    bool throws = true;
+    auto graph = braid::graph::create();
+    auto after = graph.host(braid::task("load"), [&throws] {
+        if (throws)
+            throw std::domain_error("no file");
+    });
+    bool went_on = false;
+    graph.host(braid::task("next").after(after), [&went_on] { went_on = true; });
+    auto exec = braid::exec::create(device, graph);
+    auto other = braid::exec::create(device, graph);
+    const char *line = "BRAID_TRAPPED: host call 'load' threw: no file < no file";
+    exec.launch();
+    expect(told([&] { exec.wait(); }) == line && went_on);
+    exec.wait(); // it is told once
+    exec.launch();
+    expect(told([&] { exec.wait_frame(1); }) == line);
+    exec.launch();
+    expect(told([&] { static_cast<void>(exec.wait_for(1000000000)); }) == line);
+    exec.launch();
+    while (!exec.done()) {
+    }
+    expect(told([&] { other.wait(); }) == line); // the same graph has both
+    exec.launch_many(2);
+    expect(told([&] { exec.wait(); }) ==
+           "BRAID_TRAPPED: host call 'load' threw: no file (and 1 more) < no file");
+    throws = false;
+    exec.launch();
+    exec.wait();
+
+    braid::kernel kernel("odd", [](const braid_blocks &, int) { throw no_exception(); });
+    auto second = braid::checked::graph::create();
+    expect(!!second->kernel(kernel, 1, braid::task("first"), 1));
+    auto checked = braid::checked::exec::create(device, *second);
+    expect(!!checked->launch());
+    auto waited = checked->wait();
+    expect(waited.status() == BRAID_TRAPPED);
+    expect(waited.message() == "kernel 'odd' threw: an exception of another type");
+    expect(!!checked->wait());
+
+    auto stream = braid::stream::create(device);
+    stream.host([] { throw std::domain_error("late"); });
+    expect(told([&] { stream.wait(); }) ==
+           "BRAID_TRAPPED: host call 'of a stream' threw: late < late");
+    stream.wait();
+}
+
+static void what_a_trap_hides_the_next_wait_throws(braid::device &device)
+{
+    braid::kernel trapping("trapping",
+                           [](const braid_blocks &, braid_trap *trap) { trap->code = 5; });
+    auto graph = braid::graph::create();
+    graph.add(trapping, 1, braid::task("trapping"), braid::trap());
+    graph.host(braid::task("load"), [] { throw std::domain_error("no file"); });
+    auto exec = braid::exec::create(device, graph);
+    exec.launch();
+    bool is_trap = false;
+    try {
+        exec.wait();
+    } catch (const braid::host_call_error &) {
+    } catch (const braid::error &) {
+        is_trap = true;
+    }
+    expect(is_trap);
+    expect(told([&] { exec.wait(); }) ==
+           "BRAID_TRAPPED: host call 'load' threw: no file < no file");
 }
 
 static void an_access_without_a_declaration_is_found(braid::device &device)
@@ -195,6 +285,8 @@ int main()
     a_frame_is_captured(device);
     a_plan_is_no_cuda_graph_on_the_cpu(device);
     a_kernel_traps(device);
+    a_wait_throws_what_calls_threw(device);
+    what_a_trap_hides_the_next_wait_throws(device);
     an_access_without_a_declaration_is_found(device);
     nodes_without_an_order_are_found(device);
     a_device_without_captures_is_refused(device);

@@ -5,6 +5,7 @@
 #define BRAID_CPP_DECLARATIONS_HPP
 
 #include <braid/cpp/device.hpp>
+#include <braid/cpp/failures.hpp>
 #include <braid/cpp/placed_buffers.hpp>
 #include <braid/cpp/result.hpp>
 #include <braid/cpp/task.hpp>
@@ -144,7 +145,7 @@ template <class Errors> class declarations
     }
 
     // Everything that execs of this graph keep alive.
-    using keeper = std::vector<std::shared_ptr<const void>>;
+    using keeper = detail::kept;
     const keeper &kept() const noexcept
     {
         return *keep_;

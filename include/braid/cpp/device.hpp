@@ -4,6 +4,7 @@
 #ifndef BRAID_CPP_DEVICE_HPP
 #define BRAID_CPP_DEVICE_HPP
 
+#include <braid/cpp/failures.hpp>
 #include <braid/cpp/result.hpp>
 #include <braid/cpp/task.hpp>
 #include <braid/exec.h>
@@ -232,9 +233,10 @@ template <class Errors> class basic_stream
         braid_status status = braid_stream_wrap(device, handle, &stream);
         return Errors::template from<basic_stream>(status, [&] { return basic_stream(stream); });
     }
+    // Throws braid::host_call_error if calls of `host` threw.
     result<void> wait() const
     {
-        return Errors::template from<void>(braid_stream_wait(get()), [] {});
+        return detail::waited<Errors, void>(kept_, braid_stream_wait(get()), [] {});
     }
     result<void> follow(braid_event *event) const
     {
@@ -256,10 +258,14 @@ template <class Errors> class basic_stream
     template <class Call> result<void> host(Call call) const
     {
         static_assert(std::is_invocable_v<Call &>, "a host call takes no arguments");
-        auto kept = std::make_unique<Call>(std::move(call));
+        using guarded = detail::guarded<Call>;
+        auto kept =
+            std::make_unique<guarded>(guarded{ std::move(call), "of a stream", kept_.failures });
         braid_status status = braid_stream_host_call(
             get(),
-            [](void *user) noexcept { (*std::unique_ptr<Call>(static_cast<Call *>(user)))(); },
+            [](void *user) noexcept {
+                guarded::run(std::unique_ptr<guarded>(static_cast<guarded *>(user)).get());
+            },
             kept.get());
         if (!status)
             static_cast<void>(kept.release()); // the call's own
@@ -285,9 +291,11 @@ template <class Errors> class basic_stream
     }
 
   private:
-    explicit basic_stream(braid_stream *stream) noexcept : stream_(stream)
+    explicit basic_stream(braid_stream *stream) : stream_(stream)
     {
+        kept_.failures = std::make_shared<detail::thrown>();
     }
+    detail::kept kept_;
     detail::owned<braid_stream, braid_stream_destroy> stream_;
 };
 

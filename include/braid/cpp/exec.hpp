@@ -50,8 +50,9 @@ template <class Errors> class basic_exec
     {
         braid_exec *exec = nullptr;
         braid_status status = braid_exec_create(device, imported.graph(), &options, &exec);
-        return Errors::template from<basic_exec>(
-            status, [&] { return basic_exec(exec, { imported.kept() }); });
+        return Errors::template from<basic_exec>(status, [&] {
+            return basic_exec(exec, { { imported.kept() }, {} });
+        });
     }
     basic_exec(basic_exec &&) noexcept = default;
     // Destroys the previous exec, after its frames in flight.
@@ -80,20 +81,27 @@ template <class Errors> class basic_exec
         braid_status status = braid_exec_launch_many(get(), stream, num_frames, rows, num_rows);
         return Errors::template from<void>(status, [] {});
     }
+    // Waits, measure() among them, throw braid::host_call_error if host calls or kernels of the
+    // graph threw since the last one.
     result<void> wait() const
     {
-        return Errors::template from<void>(braid_exec_wait(get()), [] {});
+        return detail::waited<Errors, void>(kept_, braid_exec_wait(get()), [] {});
     }
     // Whether a frame, or the last one, has ended after so many nanoseconds at most.
     result<bool> wait_for(std::uint64_t ns, std::uint64_t frame = BRAID_LAST_FRAME) const
     {
         const braid_status status = braid_exec_wait_for(get(), frame, ns);
-        return detail::ready<Errors>(status == BRAID_TIMEOUT ? BRAID_NOT_READY : status);
+        if (ns == 0)
+            return detail::ready<Errors>(status);
+        const bool is_over = status != BRAID_TIMEOUT;
+        return detail::waited<Errors, bool>(kept_, is_over ? status : BRAID_OK,
+                                            [&] { return is_over; });
     }
     // Waits until a frame has ended.
     result<void> wait_frame(std::uint64_t frame) const
     {
-        return Errors::template from<void>(braid_exec_wait_for(get(), frame, UINT64_MAX), [] {});
+        return detail::waited<Errors, void>(kept_, braid_exec_wait_for(get(), frame, UINT64_MAX),
+                                            [] {});
     }
     std::uint64_t num_launched() const
     {
@@ -191,7 +199,8 @@ template <class Errors> class basic_exec
     }
     result<void> measure(braid_graph *graph, std::uint32_t num_frames = 0) const
     {
-        return Errors::template from<void>(braid_exec_measure(get(), graph, num_frames), [] {});
+        return detail::waited<Errors, void>(kept_, braid_exec_measure(get(), graph, num_frames),
+                                            [] {});
     }
     // Returns how to create the fastest exec.
     static result<braid_exec_options> tune(braid_device *device, braid_graph *graph,

@@ -5,6 +5,7 @@
 
 #include <braid/costs.h>
 #include <braid/cpp/declarations.hpp>
+#include <braid/cpp/failures.hpp>
 #include <braid/cpp/kernel.hpp>
 #include <braid/cpp/ranks.hpp>
 #include <braid/cpp/region.hpp>
@@ -27,6 +28,7 @@ template <class Errors> class basic_graph : public detail::declarations<Errors>
 {
     using base = detail::declarations<Errors>;
     using base::keep;
+    using base::keep_;
     using base::made;
     using base::placed_;
     template <class T> using result = typename Errors::template result<T>;
@@ -142,19 +144,18 @@ template <class Errors> class basic_graph : public detail::declarations<Errors>
         return fill(what, static_cast<const braid_resource &>(to), static_cast<T>(value),
                     num_values, rows);
     }
-    // Runs a callable by the rules of braid_host_call.
+    // Runs a callable by the rules of braid_host_call. Exceptions reach the next wait.
     template <class Call, class = std::enable_if_t<!std::is_convertible_v<Call, braid_resource>>>
     result<braid_node> host(const task &what, Call call, bool blocking = false)
     {
         static_assert(std::is_invocable_v<Call &>, "a host call takes no arguments");
-        auto kept = std::make_shared<Call>(std::move(call));
-        const braid_host_call description = { what.options(),
-                                              [](void *user) noexcept {
-                                                  (*static_cast<Call *>(user))();
-                                              },
-                                              kept.get(),
-                                              {},
-                                              blocking };
+        using guarded = detail::guarded<Call>;
+        const char *name = what.options().name;
+        auto kept = std::make_shared<guarded>(guarded{ std::move(call), name ? name : "host call",
+                                                       keep_ ? keep_->failures : nullptr });
+        const braid_host_call description = {
+            what.options(), guarded::run, kept.get(), {}, blocking
+        };
         keep(kept);
         return added(&braid_graph_add_host_call, description);
     }
@@ -302,6 +303,7 @@ template <class Errors> class basic_graph : public detail::declarations<Errors>
   private:
     explicit basic_graph(braid_graph *graph) : base(graph)
     {
+        keep_->failures = std::make_shared<detail::thrown>();
     }
 
     template <class... Args>
@@ -329,6 +331,7 @@ template <class Errors> class basic_graph : public detail::declarations<Errors>
         launch.args = list.data();
         launch.num_args = list.size();
         keep(code.keep());
+        keep_ ? keep_->failures->watch(code.failures()) : void();
         kernel_node<Args...> node = {};
         if (status == BRAID_OK)
             status = braid_graph_add_kernel(get(), &launch, &node);

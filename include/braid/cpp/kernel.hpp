@@ -3,6 +3,7 @@
 #ifndef BRAID_CPP_KERNEL_HPP
 #define BRAID_CPP_KERNEL_HPP
 
+#include <braid/cpp/failures.hpp>
 #include <braid/kernel.h>
 
 #include <cstddef>
@@ -30,14 +31,17 @@ template <class... Args> struct kernel_state {
     std::vector<const char *> options, folders;
     std::vector<braid_header> headers;
     std::function<void(const braid_blocks &, Args...)> body;
+    thrown failures;
 };
 
 template <class... Args, std::size_t... I>
 void call_body(const braid_blocks *blocks, void *const *args, std::index_sequence<I...>)
 {
-    auto *state = static_cast<const kernel_state<Args...> *>(blocks->user);
-    state->body(*blocks, *static_cast<const Args *>(args[I])...);
-    static_cast<void>(args);
+    auto *state = static_cast<kernel_state<Args...> *>(blocks->user);
+    state->failures.guard("kernel", state->name, [&] {
+        state->body(*blocks, *static_cast<const Args *>(args[I])...);
+        static_cast<void>(args);
+    });
 }
 
 template <class... Args> void run_body(const braid_blocks *blocks, void *const *args) noexcept
@@ -127,6 +131,11 @@ template <class... Args> class kernel<void(Args...)>
     std::shared_ptr<const void> keep() const noexcept
     {
         return state_;
+    }
+    // The body's exceptions.
+    std::shared_ptr<detail::thrown> failures() const noexcept
+    {
+        return { state_, &state_->failures };
     }
 
   private:

@@ -20,9 +20,10 @@ namespace braid
 class error : public std::runtime_error
 {
   public:
-    explicit error(braid_status status, const std::string &message = braid_error_get_message())
+    explicit error(braid_status status, const std::string &message = braid_error_get_message(),
+                   const std::string &details = braid_error_get_details())
         : std::runtime_error(std::string(braid_status_get_name(status)) + ": " + message),
-          status_(status), details_(braid_error_get_details())
+          status_(status), details_(details)
     {
     }
     braid_status status() const noexcept
@@ -60,11 +61,12 @@ template <class T> class [[nodiscard]] expected
     expected(T value) : value_(std::move(value))
     {
     }
-    static expected failed(braid_status status)
+    static expected failed(braid_status status,
+                           const std::string &message = braid_error_get_message())
     {
         expected result;
         result.status_ = status;
-        result.message_ = braid_error_get_message();
+        result.message_ = message;
         return result;
     }
 
@@ -120,11 +122,12 @@ template <> class [[nodiscard]] expected<void>
 {
   public:
     expected() = default;
-    static expected failed(braid_status status)
+    static expected failed(braid_status status,
+                           const std::string &message = braid_error_get_message())
     {
         expected result;
         result.status_ = status;
-        result.message_ = braid_error_get_message();
+        result.message_ = message;
         return result;
     }
     explicit operator bool() const noexcept

@@ -23,7 +23,7 @@ template <class Errors> class basic_runner
     static result<basic_runner> create(braid_device *device, const basic_imported<Errors> &imported,
                                        const braid_runner_options &options = {})
     {
-        return create(device, imported.graph(), { imported.kept() }, options);
+        return create(device, imported.graph(), { { imported.kept() }, {} }, options);
     }
     // The graph must outlive the runner.
     static result<basic_runner> create(braid_device *device, const basic_graph<Errors> &graph,
@@ -37,7 +37,7 @@ template <class Errors> class basic_runner
     }
     result<void> wait() const
     {
-        return Errors::template from<void>(braid_runner_wait(get()), [] {});
+        return detail::waited<Errors, void>(kept_, braid_runner_wait(get()), [] {});
     }
     result<bool> done() const
     {
