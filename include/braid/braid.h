@@ -9,6 +9,7 @@
 #include <braid/device.h>
 #include <braid/exec.h>
 #include <braid/export.h>
+#include <braid/external.h>
 #include <braid/graph.h>
 #include <braid/import.h>
 #include <braid/kernel.h>

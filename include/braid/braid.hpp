@@ -16,6 +16,7 @@
 #include <braid/braid.h>
 #include <braid/cpp/device.hpp>
 #include <braid/cpp/exec.hpp>
+#include <braid/cpp/external.hpp>
 #include <braid/cpp/failures.hpp>
 #include <braid/cpp/graph.hpp>
 #include <braid/cpp/import.hpp>
@@ -39,6 +40,7 @@ using exec = basic_exec<throwing>;
 using ranks = basic_ranks<throwing>;
 using imported = basic_imported<throwing>;
 using runner = basic_runner<throwing>;
+using external = basic_external<throwing>;
 template <class T> using memory = basic_memory<T>;
 
 namespace checked
@@ -53,6 +55,7 @@ using exec = basic_exec<returning>;
 using ranks = basic_ranks<returning>;
 using imported = basic_imported<returning>;
 using runner = basic_runner<returning>;
+using external = basic_external<returning>;
 } // namespace checked
 
 } // namespace braid

@@ -17,6 +17,7 @@ from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, H
                            InputOutputError, InternalError, InUseError, InvalidArgumentError, NoMemoryError, TimeoutError, TrappedError,
                            UnavailableError, UnsupportedError, WrongStateError)
 from braid._exec import Exec, ExecInfo, RunningNode
+from braid._external import External
 from braid._audit import Finding, audit
 from braid._graph import Graph
 from braid._handles import Node, Parameter, Resource, Rows
@@ -36,7 +37,7 @@ __version__ = version()
 
 __all__ = [
     "Backend", "BusyError", "Communicator", "Conditional", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo",
-    "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Finding", "FoundDevice", "FrameTiming", "Graph", "HostCallError", "Imported", "ImportInfo", "InputOutputError",
+    "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "External", "Failure", "Finding", "FoundDevice", "FrameTiming", "Graph", "HostCallError", "Imported", "ImportInfo", "InputOutputError",
     "InternalError", "InUseError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
     "MemoryPool", "MemoryPoolInfo", "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Rows", "Runner", "RunnerInfo", "RunningNode", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "TimeoutError", "Timings", "Trap", "TrappedError", "Trial", "Tuning",

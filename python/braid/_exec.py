@@ -549,6 +549,11 @@ class Exec(Owned):
             check(self._given.give(kept, lambda: call(pointer), lambda: int(lib.braid_exec_get_num_launched(pointer)),
                                    lambda status: True))
 
+    def set_external(self, node: Node, value: int) -> None:
+        """Gives a node that waits for a timeline or word, or signals one, another value for later launches."""
+        handle = self.graph._handle(node, "node")
+        self._give({}, lambda pointer: int(lib.braid_exec_set_external(pointer, handle, value)))
+
     def set_scratch(self, scratch: Resource, nbytes: int) -> None:
         """Gives scratch more bytes for later launches, of which the first waits for the exec's frames in flight. What
         a function is handed of it stays as long as it was declared."""

@@ -88,6 +88,16 @@ CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned count,
                                CUstreamBatchMemOpParams *operations, unsigned flags);
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags);
 
+CUresult cuImportExternalSemaphore(CUexternalSemaphore *out_semaphore,
+                                   const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *desc);
+CUresult cuDestroyExternalSemaphore(CUexternalSemaphore semaphore);
+CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
+                                         const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *params,
+                                         unsigned num, CUstream stream);
+CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
+                                       const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params,
+                                       unsigned num, CUstream stream);
+
 // Events
 CUresult cuEventCreate(CUevent *out_event, unsigned flags);
 CUresult cuEventDestroy(CUevent event);

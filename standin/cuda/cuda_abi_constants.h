@@ -120,6 +120,8 @@ enum { STANDIN_MULTIPROCESSORS = 4 };
     X(CU_GRAPH_NODE_TYPE_EMPTY, 5)                                                                 \
     X(CU_GRAPH_NODE_TYPE_WAIT_EVENT, 6)                                                            \
     X(CU_GRAPH_NODE_TYPE_EVENT_RECORD, 7)                                                          \
+    X(CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL, 8)                                                      \
+    X(CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT, 9)                                                        \
     X(CU_GRAPH_NODE_TYPE_MEM_ALLOC, 10)                                                            \
     X(CU_GRAPH_NODE_TYPE_MEM_FREE, 11)                                                             \
     X(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, 12)                                                         \
@@ -225,6 +227,8 @@ enum { STANDIN_MULTIPROCESSORS = 4 };
     X(CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 3)                                                       \
     X(CU_STREAM_MEM_OP_WAIT_VALUE_32, 1)                                                           \
     X(CU_STREAM_MEM_OP_WRITE_VALUE_32, 2)                                                          \
+    X(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, 1)                                              \
+    X(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD, 9)                                  \
     X(CU_STREAM_WAIT_VALUE_GEQ, 0)                                                                 \
     X(CU_STREAM_WAIT_VALUE_EQ, 1)                                                                  \
     X(CU_STREAM_WAIT_VALUE_AND, 2)                                                                 \

@@ -285,6 +285,9 @@ CUgraphNodeType graph_node_type(const struct work *work)
     case WORK_WRITE_VALUE:
     case WORK_WAIT_VALUE:
         return CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+    case WORK_SEMAPHORE:
+        return work->semaphore.signals ? CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
+                                       : CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
     case WORK_RESERVED_ARRIVE:
         return CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     case WORK_RESERVED_BURY:

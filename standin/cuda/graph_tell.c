@@ -289,6 +289,8 @@ static void get_params(CUgraphNode node, CUgraphNodeParams *out_params)
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
         get_conditional(node, &out_params->conditional);
         return;
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT: // untold
     case CU_GRAPH_NODE_TYPE_EMPTY:
         return;
     }

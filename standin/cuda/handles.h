@@ -18,6 +18,7 @@ enum handle_kind {
     HANDLE_POOL,
     HANDLE_LIBRARY,
     HANDLE_KERNEL,
+    HANDLE_SEMAPHORE,
     NUM_HANDLE_KINDS,
 };
 

@@ -61,8 +61,9 @@ static long live_locked(const char *kind)
         const char *name;
         enum handle_kind kind;
     } names[] = {
-        { "stream", HANDLE_STREAM }, { "event", HANDLE_EVENT }, { "module", HANDLE_MODULE },
-        { "graph", HANDLE_GRAPH },   { "exec", HANDLE_EXEC },   { "pool", HANDLE_POOL },
+        { "stream", HANDLE_STREAM },       { "event", HANDLE_EVENT }, { "module", HANDLE_MODULE },
+        { "graph", HANDLE_GRAPH },         { "exec", HANDLE_EXEC },   { "pool", HANDLE_POOL },
+        { "semaphore", HANDLE_SEMAPHORE },
     };
     if (strcmp(kind, "context") == 0)
         return context_live();

@@ -10,6 +10,7 @@
 #include "launch.h"
 #include "memory.h"
 #include "module.h"
+#include "semaphore.h"
 
 unsigned work_num_bodies(const struct work *work)
 {
@@ -63,6 +64,8 @@ bool work_clone(const struct work *work, bool public, struct work *out_clone)
         if (!clone_bodies(work, &clone))
             return false;
         condition_hold(clone.conditional.condition);
+    } else if (work->kind == WORK_SEMAPHORE) {
+        semaphore_hold(work->semaphore.semaphore);
     } else if (work_is_of_memory(work)) {
         if (!clone_accesses(&work->reserved, &clone.reserved))
             return false;
@@ -104,6 +107,9 @@ void work_finish(struct work *work)
         break;
     case WORK_WAIT:
         ticket_drop(work->ticket);
+        break;
+    case WORK_SEMAPHORE:
+        semaphore_drop(work->semaphore.semaphore);
         break;
     case WORK_RESERVED_ARRIVE:
     case WORK_RESERVED_BURY:

@@ -17,6 +17,7 @@ enum work_kind {
     WORK_CALLBACK,
     WORK_WRITE_VALUE,
     WORK_WAIT_VALUE,
+    WORK_SEMAPHORE,       // a wait or a signal
     WORK_WAIT,            // for a ticket, in a stream
     WORK_EVENT_RECORD,    // in a graph only; in a stream a record is empty work with a ticket
     WORK_EVENT_WAIT,      // in a graph only
@@ -101,6 +102,11 @@ struct work {
             cuuint32_t value;
             unsigned flags;
         } value;
+        struct {
+            CUexternalSemaphore semaphore;
+            uint64_t value;
+            bool signals;
+        } semaphore;
         struct ticket *ticket;
         CUevent event;
         CUgraph child;

@@ -16,6 +16,7 @@
 #include "memory.h"
 #include "module.h"
 #include "report.h"
+#include "semaphore.h"
 #include "settings.h"
 #include "stamps.h"
 #include "work.h"
@@ -260,6 +261,14 @@ static void wait_for_value(const struct work *work)
         sleep_us(50);
 }
 
+static void step_semaphore(const struct work *work)
+{
+    while (
+        healthy(work->context) &&
+        !semaphore_step(work->semaphore.semaphore, work->semaphore.value, work->semaphore.signals))
+        sleep_us(50);
+}
+
 static void run_item(const struct work *work)
 {
     if (!start_item(work->context))
@@ -347,6 +356,9 @@ void work_run(const struct work *work, struct ticket *ticket)
         return;
     case WORK_WAIT_VALUE:
         wait_for_value(work);
+        return;
+    case WORK_SEMAPHORE:
+        step_semaphore(work);
         return;
     case WORK_CHILD:
         run_child(work->child);

@@ -40,6 +40,10 @@
     X(cuLaunchHostFunc)                                                                            \
     X(cuStreamWriteValue32_v2)                                                                     \
     X(cuStreamWaitValue32_v2)                                                                      \
+    X(cuImportExternalSemaphore)                                                                   \
+    X(cuDestroyExternalSemaphore)                                                                  \
+    X(cuSignalExternalSemaphoresAsync)                                                             \
+    X(cuWaitExternalSemaphoresAsync)                                                               \
     X(cuEventCreate)                                                                               \
     X(cuEventDestroy_v2)                                                                           \
     X(cuEventRecord)                                                                               \

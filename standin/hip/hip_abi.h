@@ -60,6 +60,15 @@ hipError_t hipStreamWaitValue32(hipStream_t stream, void *pointer, uint32_t valu
                                 uint32_t mask);
 hipError_t hipStreamWaitValue64(hipStream_t stream, void *pointer, uint64_t value, unsigned flags,
                                 uint64_t mask);
+hipError_t hipImportExternalSemaphore(hipExternalSemaphore_t *out_semaphore,
+                                      const hipExternalSemaphoreHandleDesc *desc);
+hipError_t hipDestroyExternalSemaphore(hipExternalSemaphore_t semaphore);
+hipError_t hipSignalExternalSemaphoresAsync(const hipExternalSemaphore_t *semaphores,
+                                            const hipExternalSemaphoreSignalParams *params,
+                                            unsigned num, hipStream_t stream);
+hipError_t hipWaitExternalSemaphoresAsync(const hipExternalSemaphore_t *semaphores,
+                                          const hipExternalSemaphoreWaitParams *params,
+                                          unsigned num, hipStream_t stream);
 hipError_t hipExtMallocWithFlags(void **out_pointer, size_t num_bytes, unsigned flags);
 
 // Events

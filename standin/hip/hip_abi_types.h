@@ -54,6 +54,7 @@ typedef struct ihipEvent_t *hipEvent_t;
 typedef struct ihipModule_t *hipModule_t;
 typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct ihipMemPoolHandle_t *hipMemPool_t;
+typedef void *hipExternalSemaphore_t;
 typedef struct ihipGraph *hipGraph_t;
 typedef struct hipGraphNode *hipGraphNode_t;
 typedef struct _hiprtcProgram *hiprtcProgram;
@@ -71,6 +72,59 @@ typedef struct hipUUID_t {
 typedef struct dim3 {
     uint32_t x, y, z;
 } dim3;
+
+typedef enum hipExternalSemaphoreHandleType {
+    hipExternalSemaphoreHandleTypeOpaqueFd = 1,
+    hipExternalSemaphoreHandleTypeTimelineSemaphoreFd = 9,
+} hipExternalSemaphoreHandleType;
+
+typedef struct hipExternalSemaphoreHandleDesc_st {
+    hipExternalSemaphoreHandleType type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+        const void *NvSciSyncObj;
+    } handle;
+    unsigned flags, reserved[16];
+} hipExternalSemaphoreHandleDesc;
+
+typedef struct hipExternalSemaphoreSignalParams_st {
+    struct {
+        struct {
+            unsigned long long value;
+        } fence;
+        union {
+            void *fence;
+            unsigned long long reserved;
+        } nvSciSync;
+        struct {
+            unsigned long long key;
+        } keyedMutex;
+        unsigned reserved[12];
+    } params;
+    unsigned flags, reserved[16];
+} hipExternalSemaphoreSignalParams;
+
+typedef struct hipExternalSemaphoreWaitParams_st {
+    struct {
+        struct {
+            unsigned long long value;
+        } fence;
+        union {
+            void *fence;
+            unsigned long long reserved;
+        } nvSciSync;
+        struct {
+            unsigned long long key;
+            unsigned timeoutMs;
+        } keyedMutex;
+        unsigned reserved[10];
+    } params;
+    unsigned flags, reserved[16];
+} hipExternalSemaphoreWaitParams;
 
 typedef struct hipMemLocation {
     hipMemLocationType type;

@@ -143,6 +143,44 @@ hipError_t hipStreamWaitValue64(hipStream_t stream, void *pointer, uint64_t valu
     return hipStreamWaitValue32(stream, pointer, (uint32_t)value, flags, UINT32_MAX);
 }
 
+// Both vendors' structs are alike.
+hipError_t hipImportExternalSemaphore(hipExternalSemaphore_t *out_semaphore,
+                                      const hipExternalSemaphoreHandleDesc *desc)
+{
+    CUresult result = cuda_enter();
+    return hip_finish(result ? result
+                             : cuda.cuImportExternalSemaphore((CUexternalSemaphore *)out_semaphore,
+                                                              (const void *)desc));
+}
+
+hipError_t hipDestroyExternalSemaphore(hipExternalSemaphore_t semaphore)
+{
+    CUresult result = cuda_enter();
+    return hip_finish(result ? result : cuda.cuDestroyExternalSemaphore(semaphore));
+}
+
+hipError_t hipSignalExternalSemaphoresAsync(const hipExternalSemaphore_t *semaphores,
+                                            const hipExternalSemaphoreSignalParams *params,
+                                            unsigned num, hipStream_t stream)
+{
+    CUresult result = cuda_enter();
+    return hip_finish(
+        result ? result
+               : cuda.cuSignalExternalSemaphoresAsync((const CUexternalSemaphore *)semaphores,
+                                                      (const void *)params, num, (CUstream)stream));
+}
+
+hipError_t hipWaitExternalSemaphoresAsync(const hipExternalSemaphore_t *semaphores,
+                                          const hipExternalSemaphoreWaitParams *params,
+                                          unsigned num, hipStream_t stream)
+{
+    CUresult result = cuda_enter();
+    return hip_finish(
+        result ? result
+               : cuda.cuWaitExternalSemaphoresAsync((const CUexternalSemaphore *)semaphores,
+                                                    (const void *)params, num, (CUstream)stream));
+}
+
 hipError_t hipEventCreateWithFlags(hipEvent_t *out_event, unsigned flags)
 {
     // Above these, HIP has flags for cache flushes that an NVIDIA GPU has no use for.

@@ -46,5 +46,6 @@ int run_schedules(void);
 int run_memory(void);
 int run_random_graphs(void);
 int run_captured_plans(void);
+int run_external(void);
 
 #endif

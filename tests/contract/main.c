@@ -56,6 +56,7 @@ static const struct group groups[] = {
     { "memory_is_copied_and_filled", run_memory },
     { "random_graphs_keep_every_order", run_random_graphs },
     { "plans_are_captured", run_captured_plans },
+    { "frames_join_external_work", run_external },
 };
 
 static bool is_asked_for(const char *name, int num_names, char **names)

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <sys/eventfd.h>
 #include <thread>
 #include <unistd.h>
 
@@ -123,6 +124,39 @@ static void what_a_trap_hides_the_next_wait_throws(braid::device &device)
     expect(is_trap);
     expect(told([&] { exec.wait(); }) ==
            "BRAID_TRAPPED: host call 'load' threw: no file < no file");
+}
+
+static void a_frame_waits_for_an_eventfd(braid::device &device)
+{
+    const int fds[] = { eventfd(0, 0), eventfd(0, 0) };
+    std::uint64_t count = 1;
+    {
+        auto go = braid::external::eventfd(device, fds[0], "go");
+        auto done = braid::external::eventfd(device, fds[1]);
+        auto graph = braid::graph::create();
+        auto wait = go.wait(graph, braid::task());
+        auto signal = done.signal(graph, braid::task("done").after(wait), 3);
+        auto exec = braid::exec::create(device, graph);
+        exec.launch();
+        expect(!exec.done());
+        expect(write(fds[0], &count, sizeof(count)) == sizeof(count));
+        exec.wait();
+        expect(read(fds[1], &count, sizeof(count)) == sizeof(count) && count == 3);
+        bool is_refused = false;
+        try {
+            exec.set_external(signal, 1);
+        } catch (const braid::error &error) {
+            is_refused = error.status() == BRAID_INVALID_ARGUMENT;
+        }
+        expect(is_refused);
+    }
+    auto none = braid::checked::external::timeline(device, fds[0], "renderer");
+    expect(none.status() == BRAID_UNSUPPORTED);
+    expect(!braid::checked::external::word(device, nullptr));
+    expect(!braid::checked::external::event(device, nullptr));
+    expect(!braid::checked::external::semaphore(device, fds[0]));
+    close(fds[0]);
+    close(fds[1]);
 }
 
 static void an_access_without_a_declaration_is_found(braid::device &device)
@@ -287,6 +321,7 @@ int main()
     a_kernel_traps(device);
     a_wait_throws_what_calls_threw(device);
     what_a_trap_hides_the_next_wait_throws(device);
+    a_frame_waits_for_an_eventfd(device);
     an_access_without_a_declaration_is_found(device);
     nodes_without_an_order_are_found(device);
     a_device_without_captures_is_refused(device);

@@ -212,6 +212,20 @@ static void pools_refuse_null(void **state)
     braid_memory_pool_destroy(NULL);
 }
 
+static void external_objects_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    const braid_external_options options = { .kind = BRAID_EXTERNAL_EVENTFD };
+    const braid_external_node node = { .signals = true };
+    braid_external *external;
+    refuses(braid_external_create(NULL, &options, &external), "device");
+    refuses(braid_external_create(all->device, &options, NULL), "out_external");
+    refuses(braid_graph_add_external(NULL, &node, NULL), "graph");
+    refuses(braid_graph_add_external(all->graph, &node, NULL), "external");
+    refuses(braid_exec_set_external(NULL, (braid_node){ 0 }, 1), "exec");
+    braid_external_destroy(NULL);
+}
+
 static void graphs_refuse_null(void **state)
 {
     struct objects *all = *state;
@@ -460,6 +474,7 @@ int main(void)
         cmocka_unit_test(streams_refuse_null),
         cmocka_unit_test(events_refuse_null),
         cmocka_unit_test(pools_refuse_null),
+        cmocka_unit_test(external_objects_refuse_null),
         cmocka_unit_test(graphs_refuse_null),
         cmocka_unit_test(nodes_refuse_null),
         cmocka_unit_test(parameters_refuse_null),

@@ -33,13 +33,18 @@ static void a_function_tells_its_name(void **state)
     braid_ranks *ranks;
     braid_communicator *communicator;
     braid_resource resource = { 0 };
-    braid_node node;
+    braid_node node = { 0 };
     braid_ranks_info info;
     braid_memory_pool *pool = NULL;
+    braid_external *external = NULL;
     braid_memory_pool_info pool_info = { .bytes = 1 };
     CHECK_LEFT_OUT(braid_graph_audit(graph, NULL, NULL, &num), "audit");
     CHECK_LEFT_OUT(braid_exec_save_capture(NULL, "", &bytes), "capture");
     CHECK_LEFT_OUT(braid_exec_make_cuda_graph(NULL, NULL), "export");
+    CHECK_LEFT_OUT(braid_external_create(NULL, NULL, &external), "external");
+    CHECK_LEFT_OUT(braid_graph_add_external(graph, &(braid_external_node){ .value = 1 }, &node),
+                   "external");
+    CHECK_LEFT_OUT(braid_exec_set_external(NULL, node, 1), "external");
     CHECK_LEFT_OUT(braid_import_create(NULL, NULL, NULL, NULL), "import");
     CHECK_LEFT_OUT(braid_import_update(NULL, NULL, NULL, NULL), "import");
     CHECK_LEFT_OUT(braid_import_write(NULL, BRAID_IMPORT_TEXT, NULL), "import");
@@ -73,6 +78,7 @@ static void a_function_tells_its_name(void **state)
     braid_communicator_get_info(NULL, &info);
     assert_int_equal(info.num_ranks, 0);
     assert_true(braid_graph_takes_part(graph, NULL, 0));
+    braid_external_destroy(external);
     braid_memory_pool_destroy(pool);
     braid_memory_pool_get_info(pool, &pool_info);
     assert_int_equal(pool_info.bytes, 0);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/life_changes.h"
+#include "gpu/life_external.h"
 #include "gpu/life_loop.h"
 #include "gpu/life_overlap.h"
 #include "gpu/life_prefetch.h"
@@ -21,6 +22,7 @@ struct world {
     struct life_changes changes;
     struct life_loop loop;
     struct life_prefetch prefetch;
+    struct life_external external;
     braid_event *start, *end;
     uint32_t in[2], out[2]; // the program's own memory
     int num_host_calls, num_blocking_calls;
@@ -298,6 +300,16 @@ static braid_status create_prefetch(struct world *world)
                                 &world->prefetch);
 }
 
+static braid_status create_external(struct world *world)
+{
+    return life_create_external(&world->frame, world->life->mode, world->end, &world->external);
+}
+
+static braid_status run_external(struct world *world)
+{
+    return life_run_external(&world->frame, &world->external);
+}
+
 static braid_status run_prefetch(struct world *world)
 {
     return life_run_prefetch(&world->prefetch, world->frame.words);
@@ -368,6 +380,8 @@ static void run_execs(struct world *world)
         strcmp(world->life->backend, "cuda") == 0 && world->life->mode == BRAID_MODE_GRAPH;
     assert_int_equal(world->prefetch.num, fetches ? 1 : 0);
     do_or_redo(world, run_prefetch);
+    do_or_redo(world, create_external);
+    do_or_redo(world, run_external);
     if (has_loop(world)) {
         do_or_redo(world, create_loop);
         do_or_redo(world, run_loop);
@@ -410,6 +424,7 @@ void life_live(struct life *life)
     braid_event_destroy(world.start);
     braid_event_destroy(world.end);
     life_finish_loop(&world.loop);
+    life_finish_external(&world.external);
     life_finish_prefetch(world.frame.device, &world.prefetch);
     braid_exec_destroy(world.changes.exec);
     braid_exec_destroy(world.timed);

@@ -68,6 +68,11 @@ static void check_stream_calls()
     DRIVER(host_call, cuLaunchHostFunc);
     DRIVER(stream_wait_value, cuStreamWaitValue32);
     DRIVER(stream_operations, cuStreamBatchMemOp);
+    DRIVER(stream_write_value, cuStreamWriteValue32);
+    DRIVER(semaphore_destroy, cuDestroyExternalSemaphore);
+    DRIVER(semaphore_import, cuImportExternalSemaphore);
+    DRIVER(semaphore_signal, cuSignalExternalSemaphoresAsync);
+    DRIVER(semaphore_wait, cuWaitExternalSemaphoresAsync);
     DRIVER(launch, cuLaunchKernel);
     DRIVER(launch_config, cuLaunchKernelEx);
     DRIVER(module_load, cuModuleLoadData);
@@ -204,6 +209,15 @@ ABI_MEMBER(gpu_launch_config, stream, CUlaunchConfig, hStream);
 ABI_MEMBER(gpu_launch_config, attributes, CUlaunchConfig, attrs);
 ABI_MEMBER(gpu_launch_config, num_attributes, CUlaunchConfig, numAttrs);
 
+static_assert(sizeof(gpu_semaphore_source) == sizeof(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC));
+ABI_MEMBER(gpu_semaphore_source, type, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, type);
+ABI_MEMBER(gpu_semaphore_source, fd, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, handle.fd);
+static_assert(GPU_OPAQUE_FD == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD);
+static_assert(GPU_TIMELINE_FD == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD);
+static_assert(sizeof(gpu_semaphore_value) == sizeof(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS));
+static_assert(sizeof(gpu_semaphore_value) == sizeof(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS));
+ABI_MEMBER(gpu_semaphore_value, value, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, params.fence.value);
+ABI_MEMBER(gpu_semaphore_value, value, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, params.fence.value);
 static_assert(sizeof(gpu_edge_data) == sizeof(CUgraphEdgeData));
 ABI_MEMBER(gpu_edge_data, from_port, CUgraphEdgeData, from_port);
 ABI_MEMBER(gpu_edge_data, to_port, CUgraphEdgeData, to_port);

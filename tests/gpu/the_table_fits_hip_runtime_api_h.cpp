@@ -87,6 +87,12 @@ static void check_other_calls()
 {
     DRIVER(graph_destroy, hipGraphDestroy);
     DRIVER(hip_stream_wait_value, hipStreamWaitValue64);
+    DRIVER(hip_stream_wait_value32, hipStreamWaitValue32);
+    DRIVER(stream_write_value, hipStreamWriteValue32);
+    DRIVER(semaphore_destroy, hipDestroyExternalSemaphore);
+    DRIVER(semaphore_import, hipImportExternalSemaphore);
+    DRIVER(semaphore_signal, hipSignalExternalSemaphoresAsync);
+    DRIVER(semaphore_wait, hipWaitExternalSemaphoresAsync);
     DRIVER(hip_signal_allocate, hipExtMallocWithFlags);
     DRIVER(capture_begin, hipStreamBeginCapture);
     DRIVER(capture_end, hipStreamEndCapture);

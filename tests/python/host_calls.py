@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import gc
+import os
 import sys
 import threading
 
@@ -248,3 +249,35 @@ def test_other_tasks_run_while_a_frame_is_awaited(device):
     assert leave.is_set()  # by the other task
     asyncio.run(frame.wait_async(timeout=20))
     frame.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "eventfd"), reason="this Python has no os.eventfd")
+def test_a_frame_waits_for_an_eventfd_and_signals_one(device):
+    go, done = os.eventfd(0), os.eventfd(0)
+    start, end = braid.External(device, eventfd=go, name="go"), braid.External(device, eventfd=done)
+    graph, seen = braid.Graph(), []
+    work = graph.host(lambda: seen.append(1), after=start.wait(graph))
+    last = end.signal(graph, 5, name="done", after=work)
+    frame = braid.Exec(device, graph)
+    start.close()  # the exec has it
+    frame.launch()
+    assert not frame.done and not seen
+    os.eventfd_write(go, 1)
+    frame.wait()
+    assert seen == [1] and os.eventfd_read(done) == 5
+    with pytest.raises(braid.InvalidArgumentError, match="node 2 'done' waits for no timeline"):
+        frame.set_external(last, 1)
+    frame.close()
+    os.close(go)
+    os.close(done)
+
+
+def test_external_objects_are_refused_by_name(device):
+    with pytest.raises(braid.InvalidArgumentError, match="one of event, semaphore, timeline, word, eventfd: 2 are given"):
+        braid.External(device, eventfd=0, timeline=1)
+    with pytest.raises(braid.UnsupportedError, match="external 'renderer': device 'cpu:0' has no timelines"):
+        braid.External(device, timeline=0, name="renderer")
+    with pytest.raises(braid.InvalidArgumentError, match="has 2 bytes, and not 4"):
+        braid.External(device, word=bytearray(2))
+    with pytest.raises(braid.InvalidArgumentError, match="descriptor 1000 is not open"):
+        braid.External(device, eventfd=1000)

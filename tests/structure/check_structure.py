@@ -37,6 +37,7 @@ ADDONS = {
     "audit": {"base", "ptx", "graph", "plan", "backends", "device", "device/backend", "exec", "tasks"},
     "capture": {"base", "graph", "plan", "exec", "tasks"},
     "export": PLAYER | {"plan", "exec", "backends/driver_graph", "backends/players"},
+    "external": {"base", "device", "device/backend", "backends", "exec"},
     "import": {"base", "ptx", "graph", "device", "device/backend", "backends", "exec", "tasks"},
     "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},
     "pool": {"base", "device", "device/backend", "exec"},

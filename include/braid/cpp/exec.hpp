@@ -10,6 +10,7 @@
 #include <braid/cpp/schedule.hpp>
 #include <braid/exec.h>
 #include <braid/export.h>
+#include <braid/external.h>
 #include <braid/timings.h>
 #include <braid/tune.h>
 
@@ -188,6 +189,12 @@ template <class Errors> class basic_exec
     result<void> set_times(braid_node loop, std::uint64_t times) const
     {
         return set(loop, BRAID_TARGET_TIMES, &times);
+    }
+
+    // The node waits for a timeline or word, or signals one.
+    result<void> set_external(braid_node node, std::uint64_t value) const
+    {
+        return Errors::template from<void>(braid_exec_set_external(get(), node, value), [] {});
     }
 
     // The arrays are the exec's.

@@ -52,6 +52,8 @@ enum {
     GPU_POINTER_BEGIN = 11,  // CUDA, as the next two: of the range that was reserved
     GPU_POINTER_BYTES = 12,
     GPU_POINTER_POOL = 17,
+    GPU_OPAQUE_FD = 1, // types of semaphores
+    GPU_TIMELINE_FD = 9,
     GPU_COPY_DEFAULT = 4, // HIP: the runtime finds the kinds of the addresses
 };
 
@@ -136,6 +138,22 @@ struct gpu_edge_data {
     uint8_t from_port, to_port, type, reserved[5];
 };
 
+// CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC and hipExternalSemaphoreHandleDesc.
+struct gpu_semaphore_source {
+    int type;
+    char pad[4];
+    union {
+        int fd;
+        const void *others[2];
+    };
+    unsigned flags, reserved[16];
+};
+
+// The parameters of one signal or wait of either vendor, of which all but the value is 0.
+struct gpu_semaphore_value {
+    uint64_t value, others[17];
+};
+
 // The slots of a loaded library. Rows marked optional in gpu_symbols.c may be NULL. Addresses of
 // device memory are void *, as machine words: the backend is for 64-bit hosts.
 struct gpu_api {
@@ -211,8 +229,18 @@ struct gpu_api {
                                     unsigned flags); // CUDA
     gpu_result (*stream_operations)(gpu_stream stream, unsigned num, void *operations,
                                     unsigned flags); // CUDA
+    gpu_result (*stream_write_value)(gpu_stream stream, void *word, uint32_t value, unsigned flags);
     gpu_result (*hip_stream_wait_value)(gpu_stream stream, void *word, uint64_t value,
                                         unsigned flags, uint64_t mask); // HIP
+    gpu_result (*hip_stream_wait_value32)(gpu_stream stream, void *word, uint32_t value,
+                                          unsigned flags, uint32_t mask); // HIP
+    gpu_result (*semaphore_import)(void **semaphore, const struct gpu_semaphore_source *source);
+    gpu_result (*semaphore_destroy)(void *semaphore);
+    gpu_result (*semaphore_signal)(void *const *semaphores,
+                                   const struct gpu_semaphore_value *values, unsigned num,
+                                   gpu_stream stream);
+    gpu_result (*semaphore_wait)(void *const *semaphores, const struct gpu_semaphore_value *values,
+                                 unsigned num, gpu_stream stream);
     gpu_result (*stream_callback)(gpu_stream stream, gpu_stream_callback *call, void *user,
                                   unsigned flags); // HIP
     gpu_result (*launch)(gpu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
