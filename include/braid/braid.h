@@ -13,6 +13,7 @@
 #include <braid/graph.h>
 #include <braid/import.h>
 #include <braid/kernel.h>
+#include <braid/managed.h>
 #include <braid/pool.h>
 #include <braid/rank.h>
 #include <braid/region.h>

@@ -140,6 +140,9 @@ BRAID_INLINE void braid_device_get_info(const braid_device *device, braid_device
 typedef enum braid_memory_kind {
     BRAID_MEMORY_DEVICE = 0, // the device's own
     BRAID_MEMORY_HOST = 1,   // host memory that copies reach asynchronously (pinned)
+    // The host and the devices reach it by one address, and the driver moves its pages. Whether the
+    // host may touch it while the device works depends on the device (docs/book/buffers.md).
+    BRAID_MEMORY_MANAGED = 2,
 } braid_memory_kind;
 
 // Allocates `bytes` > 0 bytes, aligned to at least 256. Not for use inside a frame.

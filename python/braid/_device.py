@@ -195,11 +195,11 @@ class Device(Owned):
                 raise refuse("a group has no cost model: its members have")
             return read_struct(CostModel, info.costs[choose("mode", MODES, mode)])
 
-    def allocate(self, nbytes: int, *, host: bool = False) -> Memory:
-        """Memory of the device, or host memory that its copies reach asynchronously."""
+    def allocate(self, nbytes: int, *, host: bool = False, managed: bool = False) -> Memory:
+        """Memory of the device, host memory that its copies reach asynchronously, or managed memory, which both reach."""
         from braid._memories import Memory
 
-        return Memory(self, nbytes, host=host)
+        return Memory(self, nbytes, host=host, managed=managed)
 
     def stream(self, priority: int = 0) -> Stream:
         """A new stream; smaller priorities are more urgent."""

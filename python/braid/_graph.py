@@ -414,6 +414,17 @@ class Graph(Communications):
         return self._add_call(lib.braid_graph_add_queue_call, description, handle, "graph")
 
     @spell_out(NodeOptions)
+    def prefetch(self, memory: Any, *, to_host: bool = False, **options: Unpack[NodeOptions]) -> Node:
+        """Adds a node that moves the pages of managed memory, or of such an array, to its device or to the host. A driver
+        graph has no such nodes. See braid_queue_prefetch."""
+        span = whole_array(memory, "the memory of a prefetch")
+        user = ffi.new("braid_prefetch *", (ffi.cast("void *", span.address), span.nbytes, to_host))
+        description = Description(self, "braid_queue_call *", str(options.get("name") or "prefetch"), options)
+        description.struct.call, description.struct.user = lib.braid_queue_prefetch, user
+        self._kept.things.append(span.keep)
+        return self._add(lib.braid_graph_add_queue_call, description, user)
+
+    @spell_out(NodeOptions)
     def empty(self, **options: Unpack[NodeOptions]) -> Node:
         """Adds a node without work: a join, or a point to order others by."""
         description = Description(self, "braid_empty *", options.get("name"), options)

@@ -51,15 +51,18 @@ class MemoryPool(Owned):
 
 class Memory(Owned):
     """Memory of a device, or host memory that it reaches. Made by Device.allocate and Graph.device_buffer. Nodes
-    and kernels take it like an array; on a GPU it has __cuda_array_interface__, else it is read and written by view()."""
+    and kernels take it like an array; on a GPU it has __cuda_array_interface__, else it is read and written by view().
+    Managed memory has both."""
 
-    def __init__(self, device: Device, nbytes: int, *, host: bool):
-        kind = lib.BRAID_MEMORY_HOST if host else lib.BRAID_MEMORY_DEVICE
+    def __init__(self, device: Device, nbytes: int, *, host: bool, managed: bool = False):
+        if host and managed:
+            raise refuse("memory is the host's or managed, not both")
+        kind = lib.BRAID_MEMORY_HOST if host else lib.BRAID_MEMORY_MANAGED if managed else lib.BRAID_MEMORY_DEVICE
         out = ffi.new("void **")
         with device._owner as pointer:
             check(lib.braid_memory_allocate(pointer, kind, nbytes, out))
 
-        self._hold(device, out[0], nbytes, host)
+        self._hold(device, out[0], nbytes, host, managed)
 
     @classmethod
     def _made(cls, device: Device, pointer: Any, nbytes: int) -> Memory:
@@ -68,11 +71,12 @@ class Memory(Owned):
         memory._hold(device, pointer, nbytes, False)
         return memory
 
-    def _hold(self, device: Device, pointer: Any, nbytes: int, host: bool) -> None:
+    def _hold(self, device: Device, pointer: Any, nbytes: int, host: bool, managed: bool = False) -> None:
         def free(memory: Any, device: Owner = device._owner) -> None:
             lib.braid_memory_free(device.pointer_for_children, memory)
 
         self._device, self.nbytes, self._on_gpu = device._owner, nbytes, device.backend != "cpu" and not host
+        self._has_view = not self._on_gpu or managed
         self._owner = Owner("memory", pointer, free, parent=device._owner)
 
     @property
@@ -99,7 +103,7 @@ class Memory(Owned):
 
     def view(self) -> memoryview:
         """The bytes, for instance for numpy.frombuffer. They live as long as views of them do."""
-        if self._on_gpu:
+        if not self._has_view:
             raise refuse("this memory is the device's: copy it to an array with copy_to()")
         owner = self._owner
         owner.acquire()

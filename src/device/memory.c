@@ -44,7 +44,7 @@ braid_status braid_memory_allocate(braid_device *device, braid_memory_kind kind,
     braid_status status = braid_device_check("braid_memory_allocate", device);
     if (status)
         return status;
-    if (bytes == 0 || (kind != BRAID_MEMORY_DEVICE && kind != BRAID_MEMORY_HOST))
+    if (bytes == 0 || (unsigned)kind > BRAID_MEMORY_MANAGED)
         return braid_error_invalid("braid_memory_allocate: %llu bytes of memory kind %d",
                                    (unsigned long long)bytes, (int)kind);
     void *memory = NULL;

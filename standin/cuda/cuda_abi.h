@@ -112,6 +112,7 @@ CUresult cuEventElapsedTime_v2(float *out_milliseconds, CUevent start, CUevent e
 // Memory
 CUresult cuMemAlloc_v2(CUdeviceptr *out_memory, size_t bytes);
 CUresult cuMemAllocManaged(CUdeviceptr *out_memory, size_t bytes, unsigned flags);
+CUresult cuMemPrefetchAsync(CUdeviceptr memory, size_t bytes, CUdevice device, CUstream stream);
 CUresult cuMemFree_v2(CUdeviceptr memory);
 CUresult cuMemAllocHost_v2(void **out_memory, size_t bytes);
 CUresult cuMemHostAlloc(void **out_memory, size_t bytes, unsigned flags);

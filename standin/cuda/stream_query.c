@@ -189,6 +189,28 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback call, void *user,
     return stream_queue(stream, &work);
 }
 
+// Before 12.2. No page moves here: it is work without an effect.
+CUresult cuMemPrefetchAsync(CUdeviceptr memory, size_t bytes, CUdevice device, CUstream handle)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    enum memory_kind kind;
+    CUstream stream;
+    world_lock();
+    const bool is_managed =
+        memory_find_kind((void *)(uintptr_t)memory, &kind) && kind == MEMORY_MANAGED;
+    result = stream_resolve(handle, &stream);
+    if (result == CUDA_SUCCESS && stream->capture != NULL)
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    world_unlock();
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct work work = { .kind = WORK_EMPTY };
+    return is_managed && bytes && device >= -1 ? stream_queue(handle, &work)
+                                               : CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult queue_value(const char *function, enum work_kind kind, CUstream stream,
                             CUdeviceptr at, cuuint32_t value, unsigned flags)
 {

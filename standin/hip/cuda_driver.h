@@ -51,6 +51,7 @@
     X(cuEventSynchronize)                                                                          \
     X(cuEventElapsedTime)                                                                          \
     X(cuMemAlloc_v2)                                                                               \
+    X(cuMemPrefetchAsync)                                                                          \
     X(cuMemAllocManaged)                                                                           \
     X(cuMemFree_v2)                                                                                \
     X(cuMemHostAlloc)                                                                              \

@@ -84,6 +84,8 @@ hipError_t hipEventElapsedTime(float *out_milliseconds, hipEvent_t start, hipEve
 hipError_t hipMalloc(void **out_pointer, size_t num_bytes);
 hipError_t hipFree(void *pointer);
 hipError_t hipMallocManaged(void **out_pointer, size_t num_bytes, unsigned flags);
+hipError_t hipMemPrefetchAsync(const void *pointer, size_t num_bytes, int device,
+                               hipStream_t stream);
 hipError_t hipHostMalloc(void **out_pointer, size_t num_bytes, unsigned flags);
 hipError_t hipHostFree(void *pointer);
 hipError_t hipHostRegister(void *host, size_t num_bytes, unsigned flags);

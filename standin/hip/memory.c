@@ -80,6 +80,15 @@ hipError_t hipMallocManaged(void **out_pointer, size_t num_bytes, unsigned flags
     return hip_finish(result);
 }
 
+hipError_t hipMemPrefetchAsync(const void *pointer, size_t num_bytes, int device,
+                               hipStream_t stream)
+{
+    CUresult result = cuda_enter();
+    return hip_finish(result ? result
+                             : cuda.cuMemPrefetchAsync((CUdeviceptr)(uintptr_t)pointer, num_bytes,
+                                                       device, (CUstream)stream));
+}
+
 hipError_t hipHostMalloc(void **out_pointer, size_t num_bytes, unsigned flags)
 {
     const unsigned common =

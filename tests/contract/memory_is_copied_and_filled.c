@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of both kinds, copies in every direction and fills of every width, on streams and as
+// Memory of all kinds, copies in every direction and fills of every width, on streams and as
 // nodes.
 #include <string.h>
 #include <time.h>
@@ -21,6 +21,47 @@ static void both_kinds_of_memory_are_aligned(void **state)
             braid_memory_free(contract->device, memory);
         }
     braid_memory_free(contract->device, NULL);
+}
+
+static void managed_memory_is_the_hosts_and_the_devices(void **state)
+{
+    struct contract *contract = *state;
+    void *memory = NULL;
+    if (braid_memory_allocate(contract->device, BRAID_MEMORY_MANAGED, num_bytes, &memory))
+        skip_because(braid_error_get_message());
+    uint32_t *words = memory;
+    words[0] = words[1] = 1;
+    braid_prefetch there = { memory, num_bytes, false }, here = { memory, num_bytes, true };
+    braid_graph *graph = contract_graph(contract);
+    braid_node before = add_queue_call(graph, (braid_node_options){ .place = contract_place(0) },
+                                       braid_queue_prefetch, &there);
+    const braid_node_options options = { AFTER(before), .place = contract_place(0) };
+    braid_node add = add_axpy(graph, options, words + 1, words, 2, 3, 1);
+    add_queue_call(graph, (braid_node_options){ AFTER(add), .place = contract_place(0) },
+                   braid_queue_prefetch, &here);
+    braid_exec *exec = NULL;
+    braid_status status = contract_create_exec(
+        contract, graph, &(braid_exec_options){ .mode = contract->mode }, &exec);
+    if (contract->mode == BRAID_MODE_GRAPH) {
+        assert_int_equal(status, BRAID_UNSUPPORTED); // by the name of the node
+        assert_non_null(strstr(braid_error_get_message(), "queue call"));
+        check_ok(contract_create_exec(contract, graph, &(braid_exec_options){ 0 }, &exec));
+        braid_exec_info info;
+        braid_exec_get_info(exec, &info);
+        assert_int_equal(info.mode, BRAID_MODE_STREAMS);
+    } else {
+        check_ok(status);
+    }
+    contract_own_exec(contract, exec);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(words[1], 5);
+    contract_destroy_exec(contract, exec);
+    uint32_t *others = contract_numbers(contract, 1);
+    braid_prefetch wrong = { others, sizeof(*others), false };
+    if (!contract_is_on_host())
+        assert_int_equal(braid_queue_prefetch(contract->device, NULL, &wrong), BRAID_UNSUPPORTED);
+    braid_memory_free(contract->device, memory);
 }
 
 static void impossible_allocations_are_refused(void **state)
@@ -414,6 +455,7 @@ int run_memory(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(both_kinds_of_memory_are_aligned),
+        contract_test(managed_memory_is_the_hosts_and_the_devices),
         contract_test(impossible_allocations_are_refused),
         contract_test(copies_go_in_every_direction),
         contract_test(fills_write_values_of_every_width),

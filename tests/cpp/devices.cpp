@@ -39,6 +39,20 @@ static void memory_becomes_a_buffer(braid::device &device)
     expect(sums.memory[0] == 5 && sums.memory[99] == 104 && memory[99] == 99);
 }
 
+static void managed_memory_moves(braid::device &device)
+{
+    auto memory = device.allocate<int>(64, BRAID_MEMORY_MANAGED);
+    auto graph = braid::graph::create();
+    auto numbers = graph.buffer("numbers", memory);
+    auto before = graph.queue_call(braid::task("move"), braid::prefetch(memory));
+    auto fill = graph.fill(braid::task("fill").writes(numbers).after(before), numbers, 7, 64);
+    graph.queue_call(braid::task("back").after(fill), braid::prefetch(memory, true));
+    auto exec = braid::exec::create(device, graph);
+    exec.launch();
+    exec.wait();
+    expect(memory[63] == 7);
+}
+
 static void memory_that_is_not_made_is_an_error(braid::device &device)
 {
     auto graph = braid::checked::graph::create();
@@ -130,6 +144,7 @@ int main()
     auto device = braid::device::open("cpu", 2);
     devices_are_listed(device);
     memory_becomes_a_buffer(device);
+    managed_memory_moves(device);
     memory_that_is_not_made_is_an_error(device);
     execs_share_memory(device);
     return 0;

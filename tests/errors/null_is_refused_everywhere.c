@@ -207,6 +207,9 @@ static void pools_refuse_null(void **state)
     braid_memory_pool_info info = { .bytes = 1 };
     refuses(braid_memory_pool_create(NULL, NULL, &pool), "device");
     refuses(braid_memory_pool_create(all->device, NULL, NULL), "out_pool");
+    refuses(braid_queue_prefetch(NULL, NULL, NULL), "device");
+    refuses(braid_queue_prefetch(all->device, NULL, NULL), "user");
+    refuses(braid_queue_prefetch(all->device, NULL, &(braid_prefetch){ .bytes = 1 }), "memory");
     braid_memory_pool_get_info(NULL, &info);
     assert_int_equal(info.bytes, 0);
     braid_memory_pool_destroy(NULL);

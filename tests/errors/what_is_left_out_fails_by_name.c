@@ -53,6 +53,7 @@ static void a_function_tells_its_name(void **state)
     CHECK_LEFT_OUT(braid_schedule_write(NULL, BRAID_DRAWING_SVG, NULL, stdout), "report");
     CHECK_LEFT_OUT(braid_schedule_save(NULL, graph, ""), "saved");
     CHECK_LEFT_OUT(braid_schedule_load(graph, "", &schedule), "saved");
+    CHECK_LEFT_OUT(braid_queue_prefetch(NULL, NULL, NULL), "managed");
     CHECK_LEFT_OUT(braid_memory_pool_create(NULL, NULL, &pool), "pool");
     CHECK_LEFT_OUT(braid_exec_get_timings(NULL, &timings), "tune");
     CHECK_LEFT_OUT(braid_exec_measure(NULL, graph, 1), "tune");

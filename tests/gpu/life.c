@@ -11,6 +11,7 @@
 #include "gpu/life_overlap.h"
 #include "gpu/life_prefetch.h"
 #include "support/check.h"
+#include "support/left_out.h"
 
 enum { NUM_ROOTS = 8, SHARED_BYTES = 64 << 10, LONG_NS = 50000 };
 
@@ -102,6 +103,20 @@ static void make_buffer(struct world *world)
                                                   &memory, &resource));
     braid_memory_free(device, memory);
     braid_graph_destroy(graph);
+}
+
+static void move_memory(struct world *world)
+{
+    braid_device *device = world->frame.device;
+    braid_prefetch prefetch = { .bytes = 64 };
+    void *memory = NULL;
+    if (!life_is_over_cuda() ||
+        !note(world, braid_memory_allocate(device, BRAID_MEMORY_MANAGED, prefetch.bytes, &memory)))
+        return;
+    prefetch.memory = memory;
+    note(world, unless_left_out(braid_queue_prefetch(device, world->frame.stream, &prefetch)));
+    note(world, braid_stream_wait(world->frame.stream));
+    braid_memory_free(device, memory);
 }
 
 static void use_events(struct world *world)
@@ -417,6 +432,7 @@ void life_live(struct life *life)
     fill_and_copy(&world);
     find_device(&world);
     make_buffer(&world);
+    move_memory(&world);
     use_events(&world);
     run_execs(&world);
     leave_work_in_flight(&world);

@@ -10,6 +10,14 @@
 #include "device/device.h"
 #include "support/check.h"
 
+bool life_is_over_cuda(void)
+{
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (cuda)
+        dlclose(cuda);
+    return cuda != NULL;
+}
+
 static braid_status create(braid_device *device, braid_external_options options,
                            braid_external **external)
 {
@@ -61,10 +69,8 @@ static braid_status create_exec(const struct frame *frame, braid_exec_mode mode,
 braid_status life_create_external(const struct frame *frame, braid_exec_mode mode,
                                   const braid_event *event, struct life_external *external)
 {
-    void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (!cuda)
+    if (!life_is_over_cuda())
         return BRAID_OK;
-    dlclose(cuda);
     braid_device *device = frame->device;
     braid_status status = create(
         device, (braid_external_options){ .kind = BRAID_EXTERNAL_WORD, .word = frame->words + 9 },

@@ -5,6 +5,9 @@
 
 #include "gpu/life.h"
 
+// Whether the device is one of a stand-in, which knows semaphores and moves managed memory.
+bool life_is_over_cuda(void);
+
 struct life_external {
     braid_external *objects[3];
     braid_exec *exec; // NULL: the device is none of a stand-in, or the add-on is left out

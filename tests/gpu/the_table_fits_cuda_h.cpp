@@ -9,6 +9,11 @@ extern "C" {
 #include "backends/cuda/cuda_layouts.h"
 }
 
+// As it was before 12.2. The library has it under that name.
+#undef cuMemPrefetchAsync
+extern "C" CUresult cuMemPrefetchAsync(CUdeviceptr memory, size_t bytes, CUdevice device,
+                                       CUstream stream);
+
 #define DRIVER(slot, function) ABI_ROW(gpu_api, braid_gpu_symbols, GPU_CUDA, slot, function)
 #define COMPILER(slot, function)                                                                   \
     ABI_ROW(gpu_compiler_api, braid_gpu_compiler_symbols, GPU_CUDA, slot, function)
@@ -34,6 +39,8 @@ static void check_device_calls()
     DRIVER(context_enable_peer, cuCtxEnablePeerAccess);
     DRIVER(priority_range, cuCtxGetStreamPriorityRange);
     DRIVER(memory_allocate, cuMemAlloc);
+    DRIVER(managed_allocate, cuMemAllocManaged);
+    DRIVER(memory_prefetch, cuMemPrefetchAsync);
     DRIVER(memory_free, cuMemFree);
     DRIVER(host_allocate, cuMemHostAlloc);
     DRIVER(host_free, cuMemFreeHost);

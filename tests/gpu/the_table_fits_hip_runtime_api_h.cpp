@@ -50,6 +50,7 @@ static void check_device_calls()
     OVERLOADED(memory_allocate, hipMalloc, allocate);
     DRIVER(memory_free, hipFree);
     OVERLOADED(host_allocate, hipHostMalloc, host_allocate);
+    OVERLOADED(managed_allocate, hipMallocManaged, host_allocate);
     DRIVER(host_free, hipHostFree);
     DRIVER(pointer_attribute, hipPointerGetAttribute);
     DRIVER(hip_address_range, hipMemGetAddressRange);
@@ -86,6 +87,7 @@ static void check_stream_calls()
 static void check_other_calls()
 {
     DRIVER(graph_destroy, hipGraphDestroy);
+    DRIVER(memory_prefetch, hipMemPrefetchAsync);
     DRIVER(hip_stream_wait_value, hipStreamWaitValue64);
     DRIVER(hip_stream_wait_value32, hipStreamWaitValue32);
     DRIVER(stream_write_value, hipStreamWriteValue32);

@@ -345,3 +345,18 @@ def test_adding_arrays_takes_linear_time():
         lines.append(count_lines(lambda: [graph.buffer(array) for array in arrays]))
         lines[-1] += count_lines(lambda: [graph.host(print, reads=array[1:]) for array in arrays])
     assert lines[1] < 2.2 * lines[0]
+
+
+def test_managed_memory_is_both_sides(gpu):
+    memory = gpu.allocate(32, managed=True)
+    values = np.frombuffer(memory.view(), "int32")
+    graph = braid.Graph()
+    move = graph.prefetch(memory)
+    fill = graph.fill(memory, 7, after=move)
+    graph.prefetch(memory, to_host=True, name="back", after=fill)
+    frame = braid.Exec(gpu, graph)
+    assert frame.info.mode == "streams" and "a driver graph has no prefetches" in frame.info.reason
+    frame.run()
+    assert memory.__cuda_array_interface__["data"][0] == memory.address and set(values.tolist()) == {0x07070707}
+    with pytest.raises(braid.InvalidArgumentError, match="the host's or managed, not both"):
+        gpu.allocate(32, host=True, managed=True)

@@ -40,6 +40,7 @@ ADDONS = {
     "external": {"base", "device", "device/backend", "backends", "exec"},
     "import": {"base", "ptx", "graph", "device", "device/backend", "backends", "exec", "tasks"},
     "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},
+    "managed": {"base", "device", "device/backend", "backends"},
     "pool": {"base", "device", "device/backend", "exec"},
     "report": {"base", "graph", "plan"},
     "saved": {"base", "graph", "plan"},

@@ -8,12 +8,14 @@
 #include <braid/cpp/result.hpp>
 #include <braid/cpp/task.hpp>
 #include <braid/exec.h>
+#include <braid/managed.h>
 #include <braid/pool.h>
 #include <braid/schedule.h>
 #include <braid/stream.h>
 
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <type_traits>
 #include <vector>
@@ -78,6 +80,17 @@ template <class T> class basic_memory
     T *data_ = nullptr;
     std::size_t size_ = 0;
 };
+
+// A queue call that moves pages of managed memory: graph.queue_call(task(), prefetch(memory)).
+template <class Container> auto prefetch(const Container &memory, bool to_host = false)
+{
+    const braid_prefetch what = { std::data(memory), std::size(memory) * sizeof(*std::data(memory)),
+                                  to_host };
+    return [what](braid_device *device, braid_stream *stream) {
+        braid_prefetch own = what;
+        return braid_queue_prefetch(device, stream, &own);
+    };
+}
 
 // Memory of a device that a graph has as a buffer.
 template <class T> struct device_memory {

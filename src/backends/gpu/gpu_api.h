@@ -40,6 +40,7 @@ enum {
     GPU_EVENT_DEFAULT = 0,
     GPU_EVENT_DISABLE_TIMING = 2,
     GPU_EVENT_EXTERNAL = 1, // CUDA, for records and waits under capture: it becomes a node
+    GPU_MANAGED_GLOBAL = 1, // all streams reach it
     GPU_HOST_PORTABLE = 1,
     GPU_HOST_MAPPED = 2,
     GPU_CAPTURE_GOES_ON = 1,     // status of a stream's capture
@@ -186,6 +187,9 @@ struct gpu_api {
 
     // Memory
     gpu_result (*memory_allocate)(void **memory, size_t bytes);
+    gpu_result (*managed_allocate)(void **memory, size_t bytes, unsigned flags);
+    // CUDA's as it was before 12.2, which drivers keep.
+    gpu_result (*memory_prefetch)(const void *memory, size_t bytes, int device, gpu_stream stream);
     gpu_result (*memory_free)(void *memory);
     gpu_result (*host_allocate)(void **memory, size_t bytes, unsigned flags);
     gpu_result (*host_free)(void *memory);

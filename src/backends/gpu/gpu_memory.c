@@ -4,13 +4,18 @@
 
 #include <stdio.h>
 
+#include "base/error.h"
+
 braid_status braid_gpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
                                 void **out_memory)
 {
-    bool host = kind == BRAID_MEMORY_HOST;
+    static const char *const kinds[] = { "device", "pinned host", "managed" };
     char what[96];
     snprintf(what, sizeof(what), "allocation of %llu bytes of %s memory", (unsigned long long)bytes,
-             host ? "pinned host" : "device");
+             kinds[kind]);
+    if (kind == BRAID_MEMORY_MANAGED && !gpu_from(backend)->api->managed_allocate)
+        return braid_error(BRAID_UNSUPPORTED, "%s: the driver of %s has none", what,
+                           gpu_from(backend)->label);
     struct gpu_call call;
     braid_status status = braid_gpu_begin(&call, backend, what);
     if (status)
@@ -18,7 +23,10 @@ braid_status braid_gpu_allocate(struct backend *backend, braid_memory_kind kind,
     void *memory = NULL;
     const void *slot = &call.api->memory_allocate;
     gpu_result result = GPU_SUCCESS;
-    if (host) {
+    if (kind == BRAID_MEMORY_MANAGED) {
+        slot = &call.api->managed_allocate;
+        result = call.api->managed_allocate(&memory, bytes, GPU_MANAGED_GLOBAL);
+    } else if (kind == BRAID_MEMORY_HOST) {
         slot = &call.api->host_allocate;
         result = call.api->host_allocate(&memory, bytes, GPU_HOST_PORTABLE | GPU_HOST_MAPPED);
     } else {

@@ -44,6 +44,8 @@ static const struct gpu_symbol driver_rows[] = {
 
     // Memory
     { SLOT(memory_allocate), CUDA("cuMemAlloc_v2"), HIP("hipMalloc") },
+    { SLOT(managed_allocate), MAY_CUDA("cuMemAllocManaged"), MAY_HIP("hipMallocManaged") },
+    { SLOT(memory_prefetch), MAY_CUDA("cuMemPrefetchAsync"), MAY_HIP("hipMemPrefetchAsync") },
     { SLOT(memory_free), CUDA("cuMemFree_v2"), HIP("hipFree") },
     { SLOT(host_allocate), CUDA("cuMemHostAlloc"), HIP("hipHostMalloc") },
     { SLOT(host_free), CUDA("cuMemFreeHost"), HIP("hipHostFree") },
