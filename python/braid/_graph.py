@@ -420,7 +420,7 @@ class Graph(Communications):
         span = whole_array(memory, "the memory of a prefetch")
         user = ffi.new("braid_prefetch *", (ffi.cast("void *", span.address), span.nbytes, to_host))
         description = Description(self, "braid_queue_call *", str(options.get("name") or "prefetch"), options)
-        description.struct.call, description.struct.user = lib.braid_queue_prefetch, user
+        description.struct.call, description.struct.user = ffi.addressof(lib, "braid_queue_prefetch"), user
         self._kept.things.append(span.keep)
         return self._add(lib.braid_graph_add_queue_call, description, user)
 

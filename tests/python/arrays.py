@@ -358,5 +358,8 @@ def test_managed_memory_is_both_sides(gpu):
     assert frame.info.mode == "streams" and "a driver graph has no prefetches" in frame.info.reason
     frame.run()
     assert memory.__cuda_array_interface__["data"][0] == memory.address and set(values.tolist()) == {0x07070707}
+    del values
+    frame.close()
+    memory.close()
     with pytest.raises(braid.InvalidArgumentError, match="the host's or managed, not both"):
         gpu.allocate(32, host=True, managed=True)
