@@ -18,6 +18,29 @@ static inline struct tune_trial *tune_trial_at(const struct tune_trials *trials,
     return &((struct tune_trial *)trials->trials.items)[index];
 }
 
+#define DEFAULT_BUDGET_NS UINT64_C(2000000000)
+
+static uint64_t find_budget_ns(const braid_tune_options *options)
+{
+    return options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS;
+}
+
+// ---- before a frame ----
+
+// Its work ends before the frame is timed.
+static braid_status reset_state(braid_device *device, braid_stream *stream,
+                                const braid_tune_options *options)
+{
+    PLAIN_MEMORY;
+    if (!options->reset)
+        return BRAID_OK;
+    stream = stream ? stream : braid_device_get_default_stream(device);
+    braid_status status = options->reset(device, stream, options->reset_user);
+    return status ? braid_error(status, "braid_graph_tune: its reset returned %s",
+                                braid_status_get_name(status))
+                  : braid_stream_wait(stream);
+}
+
 // ---- frames that measure costs: of a plan, of one lane, and inside of an island ----
 
 enum {
@@ -28,25 +51,42 @@ enum {
 struct measuring {
     braid_device *device;
     braid_graph *graph;
+    const braid_tune_options *options;
     uint64_t budget_ns;
     uint64_t frame_ns; // the last exec's
     bool has_others;   // its nodes have others beside them, or are inside an island
     bool has_time;     // for all frames
 };
 
+// As braid_exec_measure, with the state of each frame.
+static braid_status measure_frames(const struct measuring *measuring, braid_exec *exec,
+                                   uint32_t num)
+{
+    braid_status status = BRAID_OK;
+    if (!measuring->options->reset)
+        return braid_exec_measure(exec, measuring->graph, num);
+    for (uint32_t i = 0; i < num && !status; i++) {
+        status = reset_state(measuring->device, NULL, measuring->options);
+        if (!status)
+            status = braid_exec_launch(exec, NULL);
+        if (!status)
+            status = braid_exec_wait(exec);
+    }
+    return status ? status : braid_exec_measure(exec, measuring->graph, BRAID_KEPT_FRAMES);
+}
+
 // The costs, and how long a frame takes. The first frame tells for how many more there is time.
 static braid_status run_measured(struct measuring *measuring, braid_exec *exec)
 {
-    braid_graph *graph = measuring->graph;
     const uint64_t begin_ns = clock_now_ns();
-    braid_status status = braid_exec_measure(exec, graph, 1);
+    braid_status status = measure_frames(measuring, exec, 1);
     const uint64_t first_ns = clock_now_ns();
     const uint64_t room = measuring->budget_ns / (first_ns - begin_ns + 1);
     const uint32_t num = room > MEASURED_FRAMES         ? MEASURED_FRAMES
                          : room < LEAST_MEASURED_FRAMES ? LEAST_MEASURED_FRAMES
                                                         : (uint32_t)room;
     if (!status)
-        status = braid_exec_measure(exec, graph, num);
+        status = measure_frames(measuring, exec, num);
     measuring->frame_ns = (clock_now_ns() - first_ns) / num;
     measuring->has_others = exec->program.num_lanes > 1 || exec->shape;
     measuring->has_time = num == MEASURED_FRAMES;
@@ -83,10 +123,10 @@ static braid_status measure_inside(struct measuring *measuring)
     return status;
 }
 
-braid_status braid_tune_measure(braid_device *device, braid_graph *graph, uint64_t budget_ns,
-                                uint64_t *out_frame_ns)
+braid_status braid_tune_measure(braid_device *device, braid_graph *graph,
+                                const braid_tune_options *options, uint64_t *out_frame_ns)
 {
-    struct measuring measuring = { device, graph, .budget_ns = budget_ns };
+    struct measuring measuring = { device, graph, options, .budget_ns = find_budget_ns(options) };
     const braid_exec_options several = { .frames_kept = MEASURED_FRAMES };
     const braid_exec_options alone = { .frames_kept = MEASURED_FRAMES,
                                        .islands = BRAID_ISLANDS_NEVER,
@@ -444,23 +484,17 @@ enum {
     DROPS = 2,         // the slower half goes so often, after each half of the budget that is left
 };
 
-#define DEFAULT_BUDGET_NS UINT64_C(2000000000)
-
-static uint64_t find_budget_ns(const braid_tune_options *options)
+// Some frames one behind the other, and the waiting for the last; with a reset, one frame.
+static braid_status run_turn(const struct tune_trials *trials, struct tune_trial *trial)
 {
-    return options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS;
-}
-
-// Some frames one behind the other, and the waiting for the last.
-static braid_status run_turn(struct tune_trial *trial, braid_stream *stream, uint32_t num_frames)
-{
+    const uint32_t num_frames = trials->options->reset ? 1 : trials->frames_a_turn;
     uint64_t *time = braid_array_append(&trial->times, 1, sizeof(*time));
     if (!time)
         return braid_error_no_memory("the times of a trial");
+    braid_status status = reset_state(trials->device, trials->stream, trials->options);
     uint64_t start_ns = clock_now_ns();
-    braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num_frames && !status; i++)
-        status = braid_exec_launch(trial->exec, stream);
+        status = braid_exec_launch(trial->exec, trials->stream);
     if (!status)
         status = braid_exec_wait(trial->exec);
     *time = (clock_now_ns() - start_ns) / num_frames;
@@ -474,7 +508,7 @@ static braid_status run_round(struct tune_trials *trials, size_t round)
     for (size_t i = 0; i < trials->trials.num && !status; i++) {
         struct tune_trial *trial = tune_trial_at(trials, (i + round) % trials->trials.num);
         if (!trial->was_dropped)
-            status = run_turn(trial, trials->stream, trials->frames_a_turn);
+            status = run_turn(trials, trial);
     }
     return status;
 }
@@ -629,12 +663,15 @@ static braid_status tune_graph(braid_graph *graph, braid_device *device,
         return braid_error(BRAID_UNSUPPORTED,
                            "braid_graph_tune: each rank would try for itself, and all must launch "
                            "as often: graphs with communicators are not tuned");
+    if (options->reset && options->max_frames_in_flight > 1)
+        return braid_error_invalid("braid_graph_tune: frames in flight have no reset in between");
     struct tune_trials trials = { .device = device,
                                   .graph = graph,
+                                  .options = options,
                                   .max_lanes = options->max_lanes,
                                   .max_frames = options->max_frames_in_flight };
     if (!options->keep_costs)
-        status = braid_tune_measure(device, graph, find_budget_ns(options), &trials.frame_ns);
+        status = braid_tune_measure(device, graph, options, &trials.frame_ns);
     if (!status && options->max_frames_in_flight > 1)
         status = open_stream(&trials);
     if (!status)

@@ -22,6 +22,7 @@ struct tune_trial {
 struct tune_trials {
     braid_device *device;
     const braid_graph *graph;
+    const braid_tune_options *options;
     uint32_t max_lanes;   // as the program says; 0: it does not
     uint32_t max_frames;  // as the program says; 0: it does not
     braid_stream *stream; // that frames are launched on; NULL: the default stream
@@ -42,7 +43,7 @@ size_t braid_tune_choose(const struct tune_trials *trials);
 // Sets the graph's costs. If there is time in the budget, they are those in the plan from the costs
 // of nodes alone. Writes how long a frame took. Errors: those of braid_exec_create and
 // braid_exec_launch.
-braid_status braid_tune_measure(braid_device *device, braid_graph *graph, uint64_t budget_ns,
-                                uint64_t *out_frame_ns);
+braid_status braid_tune_measure(braid_device *device, braid_graph *graph,
+                                const braid_tune_options *options, uint64_t *out_frame_ns);
 
 #endif

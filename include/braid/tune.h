@@ -47,11 +47,18 @@ typedef struct braid_tune_options {
     braid_tune_report *report;     // NULL: none
     void *user;                    // for both functions
     braid_tune_progress *progress; // NULL: none
+    // Called before each frame, while none runs: it gives the frame its state, as where a loop ends
+    // when it has converged. It may write host memory, queue work on the stream, and wait. The work
+    // ends before the frame is timed. A status other than BRAID_OK ends the tuning. NULL: each
+    // frame starts from the state that the one before left.
+    braid_queue_function *reset;
+    void *reset_user;
 } braid_tune_options;
 
 // Runs frames of the graph and writes the options of the fastest exec (docs/book/tuning.md).
 // Kernels and calls run with the arguments they were added with, as often as the budget allows.
-// Errors: those of braid_exec_create and braid_exec_launch.
+// Errors: those of braid_exec_create and braid_exec_launch. BRAID_INVALID_ARGUMENT (a reset, and
+// several frames in flight). The status of the reset.
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_tune(braid_graph *graph,
                                                             braid_device *device,
                                                             const braid_tune_options *options,

@@ -6,9 +6,9 @@ import dataclasses
 from typing import Any, Callable, List, Optional
 
 from braid._binding import ffi, lib
-from braid._calls import check_function
+from braid._calls import Call, check_function
 from braid._checks import check_queue_call, check_reach
-from braid._device import Device
+from braid._device import Device, Stream
 from braid._errors import refuse
 from braid._graph import Graph
 from braid._interrupts import stray
@@ -48,13 +48,15 @@ class Tuning:
 
 
 def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0,
-         keep_costs: bool = False, max_frames_in_flight: int = 0, progress: Optional[Callable[[int, int], Any]] = None) -> Tuning:
+         keep_costs: bool = False, max_frames_in_flight: int = 0, progress: Optional[Callable[[int, int], Any]] = None,
+         reset: Optional[Callable[[Stream], Any]] = None) -> Tuning:
     """Runs frames of the graph for about `budget_ns` (0: two seconds), and tells how it was the fastest. The
     costs of its nodes are measured first, and set, unless `keep_costs`. Kernels and calls run as often as
     there is time for, thousands of times where a frame is short. However short the budget, each way runs two frames
     at least, which may take many times as long where frames are slow: progress(used_ns, total_ns) is told
     before and meanwhile. With `max_frames_in_flight` of 2 or 3 it tries as many frames in flight, which overlap rightly only
-    where nodes say all that they touch."""
+    where nodes say all that they touch. reset(stream) is called before each frame, and gives it the state that it starts
+    from: it writes host memory, or queues work on the stream."""
     run_deferred()
     if not isinstance(device, Device) or not isinstance(graph, Graph):
         raise refuse(f"what is tuned is a graph on a device: tune(device, graph), and not "
@@ -69,10 +71,14 @@ def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0
     if progress is not None:
         check_function(progress, "the function of the progress")
         options.progress = lib.braid_python_progress
+    resets = [] if reset is None else [Call(reset, "reset", graph._kept.failures, "function")]
+    handles = [ffi.new_handle(call) for call in resets]
+    if handles:
+        options.reset, options.reset_user = lib.braid_python_queue_call, handles[0]
     way = ffi.new("braid_exec_options *")
     with device._owner as on, graph._owner as of:
         status = lib.braid_graph_tune(of, on, options, way)
-    check_queue_call(status, graph._kept.queue_calls)
+    check_queue_call(status, [*graph._kept.queue_calls, *resets])
     graph._kept.failures.report()
     return Tuning(read_exec(way), trials)
 

@@ -134,7 +134,8 @@ static void tuning_measures_nodes_outside_too(void **state)
     for (uint32_t i = 0; i < ISLAND_NODES; i++) // one lane of an island is made of these
         check_ok(braid_graph_set_cost(graph.made.graph, graph.made.nodes[i], 1));
     assert_true(becomes_an_island(&graph));
-    check_ok(braid_tune_measure(graph.frame.device, graph.made.graph, UINT64_MAX, &frame_ns));
+    const braid_tune_options options = { .budget_ns = UINT64_MAX };
+    check_ok(braid_tune_measure(graph.frame.device, graph.made.graph, &options, &frame_ns));
     for (uint32_t i = 0; i < ISLAND_NODES; i++) {
         const struct graph_measured measured = graph_measured_of(graph.made.graph, i);
         assert_in_range(measured.outside_ns, 1, UINT64_MAX);

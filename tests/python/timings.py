@@ -165,3 +165,20 @@ def test_tuning_tries_frames_in_flight_where_it_may(device):
         assert frame.info.frames_in_flight == 3
     graph.host(lambda: None, name="alone")  # which declares nothing, so that frames do not overlap
     assert {trial.way.get("frames_in_flight", 1) for trial in braid.tune(device, graph, budget_ns=1, max_frames_in_flight=2).trials} == {1}
+
+
+def test_a_reset_gives_each_frame_its_state(device):
+    state, seen = [0], []
+    graph = braid.Graph()
+    graph.host(lambda: seen.append(state.pop() if state else None))
+    streams = []
+
+    def reset(stream):
+        streams.append(stream)
+        state[:] = [1]
+
+    braid.tune(device, graph, budget_ns=1, reset=reset)
+    assert len(seen) == len(streams) and set(seen) == {1}
+    with pytest.raises(braid.DeviceError, match="its reset returned BRAID_DEVICE_ERROR") as caught:
+        braid.tune(device, graph, budget_ns=1, reset=lambda stream: 1 / 0)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
