@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ctypes
 import dataclasses
+import html
 import math
 import os
 import struct
@@ -628,6 +629,22 @@ class Exec(Owned):
             lines.append(f"a frame took {timings.frame.median_ns / 1e3:,.3f} us, the longest nodes " + ", ".join(
                 f"'{one.node.name}' {one.time.median_ns / 1e3:,.3f} us" for one in longest))
         return "\n".join(lines)
+
+    def report_html(self, path: Optional[Union[str, os.PathLike[str]]] = None) -> str:
+        """The report as a page for browsers, with the plan as a picture. An exec made with `frames_kept` that has run
+        frames shows the kept ones as they were, and a table of times. With a `path` the page is written there, too."""
+        title = html.escape(f"{self!r}")
+        parts = [f"<pre>{html.escape(self.report())}</pre>"]
+        if self._keeps_times and self.num_launched:
+            parts += [self.schedule.svg("the last frames", self.intervals()), self.timings()._repr_html_()]
+        else:
+            parts.append(self.schedule.svg("the plan"))
+        page = (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/><title>{title}</title></head>\n'
+                f"<body><h1>{title}</h1>\n" + "\n".join(parts) + "\n</body></html>\n")
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        return page
 
     def _repr_svg_(self) -> Optional[str]:
         return None if self._owner.closed else self.schedule._repr_svg_()

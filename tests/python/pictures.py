@@ -100,6 +100,18 @@ def test_timings_and_tuning_are_tables_and_an_exec_reports(graph, device):
     assert sum("".join(row.itertext()).startswith("*") for row in table.iter("tr")) == 1
 
 
+def test_a_report_is_a_page(graph, device, tmp_path):
+    plain, timed = braid.Exec(device, graph), braid.Exec(device, graph, frames_kept=2)
+    assert "the plan" in plain.report_html() and "<table" not in plain.report_html()
+    timed.run(2)
+    page = timed.report_html(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
+    body = xml.fromstring(page.partition("\n")[2]).find("body")
+    assert body.find("h1").text == repr(timed) and body.find("pre").text.startswith(repr(timed))
+    assert any(one.tag.endswith("svg") for one in body) and len(list(body.iter("tr"))) == 6
+    assert "the last frames" in page
+
+
 def test_measured_times_are_drawn_and_traced(graph):
     plan = graph.plan(costs=braid.CostModel())
     times = [(i * 10, i * 10 + 5) for i in range(8)]
