@@ -125,7 +125,7 @@ def each_kind_of_bad_file_is_told():
 
 
 def misspelt_attributes_are_told():
-    for name, meant in (("costs", "cost"), ("cots", None), ("Cost", "cost"), ("lanehint", "lane_hint"), ("labal", "label"),
+    for name, meant in (("costs", "cost"), ("cots", "cost"), ("csot", "cost"), ("otsc", None), ("Cost", "cost"), ("lanehint", "lane_hint"), ("labal", "label"),
                         ("xlabel", None), ("color", None), ("prelude_off", "prelude_of")):
         result = braid("plan", "-", text=f"digraph {{\n b\n a [{name}=4, cost=1]\n}}")
         told = f"<stdin>:3: node 'a' has '{name}', which Braid ignores: is '{meant}' meant?\n" if meant else ""

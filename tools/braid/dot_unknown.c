@@ -7,7 +7,7 @@
 
 enum { LEAST_LENGTH = 4 }; // shorter names are near to too many words
 
-// Whether one letter more, less or other makes one of the other.
+// Whether one letter more, less or other, or two that change places, make one of the other.
 static bool is_near(const char *left, const char *right)
 {
     size_t same = 0;
@@ -17,7 +17,9 @@ static bool is_near(const char *left, const char *right)
     right += same;
     return strcasecmp(left, right) == 0 || (*left && strcmp(left + 1, right) == 0) ||
            (*right && strcmp(left, right + 1) == 0) ||
-           (*left && *right && strcmp(left + 1, right + 1) == 0);
+           (*left && *right && strcmp(left + 1, right + 1) == 0) ||
+           (*left && *right && left[0] == right[1] && left[1] == right[0] &&
+            strcmp(left + 2, right + 2) == 0);
 }
 
 static const char *find_near(const char *const *names, size_t num, const char *name)
