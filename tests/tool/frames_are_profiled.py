@@ -174,6 +174,9 @@ def tuning_tells_all_that_it_tried():
         assert any(name.startswith("streams, 1 lane") for name in names), names
         assert sum(trial["is_best"] for trial in found["trials"]) == 1
         assert all(name in out for name in names)
+        rows = [("costs ignored" in line, line[1:].split()[3]) for line in out.split("\n")[1:] if line]
+        assert {ignored for ignored, _ in rows} == {False, True}, out
+        assert all((planned == "-") == ignored for ignored, planned in rows), out
         best = next(trial for trial in found["trials"] if trial["is_best"])
         assert best["median_ns"] <= 1.01 * found["trials"][0]["median_ns"]
 

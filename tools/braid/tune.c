@@ -71,14 +71,17 @@ static void show_progress(uint64_t used_ns, uint64_t total_ns, void *user)
 static void print_trial(const braid_tune_trial *trial, void *user)
 {
     struct tuning *tuning = user;
+    char planned[32] = "-"; // the times of a plan without costs are no microseconds
+    if (!trial->way->ignore_costs)
+        snprintf(planned, sizeof(planned), "%.3f", (double)trial->planned_ns / 1e3);
     progress_clear();
     FILE *table = output_is_stdout(tuning->out) ? stderr : stdout;
     if (json_array_size(tuning->trials) == 0)
         fprintf(table, "   frame, us    least     most   planned  frames\n");
-    fprintf(table, "%c %10.3f %8.3f %8.3f %9.3f %7" PRIu32 "  %s%s\n", trial->is_best ? '*' : ' ',
+    fprintf(table, "%c %10.3f %8.3f %8.3f %9s %7" PRIu32 "  %s%s\n", trial->is_best ? '*' : ' ',
             (double)trial->frame.median_ns / 1e3, (double)trial->frame.least_ns / 1e3,
-            (double)trial->frame.most_ns / 1e3, (double)trial->planned_ns / 1e3,
-            trial->frames_timed, trial->name, trial->was_dropped ? " (left out half-way)" : "");
+            (double)trial->frame.most_ns / 1e3, planned, trial->frames_timed, trial->name,
+            trial->was_dropped ? " (left out half-way)" : "");
     json_array_append_new(tuning->trials,
                           json_pack("{s:s, s:I, s:I, s:I, s:I, s:b}", "name", trial->name, "lanes",
                                     (json_int_t)trial->num_lanes, "median_ns",
