@@ -24,11 +24,13 @@ static braid_status create(braid_device *device, braid_external_options options,
     return *external ? BRAID_OK : braid_external_create(device, &options, external);
 }
 
-// A stand-in takes a file, which a failed import leaves.
+// A stand-in takes a file, which a failed import leaves. Its value lets each wait end, also where a
+// signal is lost.
 static braid_status create_semaphore(braid_device *device, braid_external **external)
 {
     const int fd = memfd_create("semaphore", MFD_CLOEXEC);
-    assert_int_equal(ftruncate(fd, sizeof(uint64_t)), 0);
+    const uint64_t value = UINT64_MAX;
+    assert_int_equal(write(fd, &value, sizeof(value)), sizeof(value));
     braid_status status = create(
         device, (braid_external_options){ .kind = BRAID_EXTERNAL_TIMELINE, .fd = fd }, external);
     if (status)
@@ -79,6 +81,8 @@ braid_status life_create_external(const struct frame *frame, braid_exec_mode mod
         return BRAID_OK;
     if (!status && !external->objects[0])
         status = create_semaphore(device, &external->objects[0]);
+    if (!status)
+        status = braid_stream_fill(frame->stream, frame->words + 9, 1, sizeof(uint32_t), 1);
     if (!status && mode != BRAID_MODE_GRAPH && event)
         status = create(device,
                         (braid_external_options){ .kind = BRAID_EXTERNAL_EVENT,
