@@ -6,9 +6,9 @@
 
 #include "support/check.h"
 
-enum { NUM_KINDS = 8 };
-static const char *const kinds[NUM_KINDS] = { "context", "stream", "event", "module",
-                                              "graph",   "exec",   "pool",  "memory" };
+enum { NUM_KINDS = 9 };
+static const char *const kinds[NUM_KINDS] = { "context", "stream", "event",  "module",   "graph",
+                                              "exec",    "pool",   "memory", "semaphore" };
 
 void reset_standin(void)
 {
