@@ -17,6 +17,7 @@ enum setting {
     SETTING_PTX,             // whether entries without a host function run as PTX
     SETTING_VERSION,         // the driver's
     SETTING_PIECES,          // memory counts as mapped in pieces of so many bytes; 0: as a whole
+    SETTING_ONE_QUEUE,       // whether all streams share one queue of the hardware
     NUM_SETTINGS,
 };
 

@@ -7,6 +7,7 @@
 #include "context.h"
 #include "entry.h"
 #include "handles.h"
+#include "settings.h"
 #include "threads.h"
 
 static CUstream streams;
@@ -28,6 +29,19 @@ static bool blocking(CUstream stream)
     return (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
 }
 
+// All streams may share one queue of the hardware, which takes items in the order of their calls.
+static pthread_cond_t taken = PTHREAD_COND_INITIALIZER;
+
+static bool is_next(CUstream stream)
+{
+    if (!setting(SETTING_ONE_QUEUE))
+        return true;
+    for (CUstream other = streams; other != NULL; other = other->next)
+        if (other->first != NULL && other->first->serial < stream->first->serial)
+            return false;
+    return true;
+}
+
 static void pop(CUstream stream)
 {
     struct item *item = stream->first;
@@ -38,6 +52,7 @@ static void pop(CUstream stream)
     ticket_complete(item->ticket);
     ticket_drop(item->ticket);
     free(item);
+    pthread_cond_broadcast(&taken);
 }
 
 static void forget(CUstream stream)
@@ -64,6 +79,8 @@ static void *serve(void *argument)
             world_wait(&stream->arrived);
         if (stream->first == NULL)
             break;
+        while (!is_next(stream))
+            world_wait(&taken);
         const struct work *work = &stream->first->work;
         world_unlock();
         work_run(work, NULL);
