@@ -295,11 +295,16 @@ times() {
 # With one connection to the device, too, which all streams share.
 loops() {
     for mode in streams graph; do
-        for group in loops_run_until_they_end branches_run_one_arm random_loops_run_as_written; do
+        for group in loops_run_until_they_end branches_run_one_arm random_loops_run_as_written the_host_drives_loops; do
+            [ $mode = streams ] || [ $group != the_host_drives_loops ] || continue
             BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode step "loops-$mode-$group" timeout 60 "$build/tests/contract/contract" $group
             BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode BRAID_TEST_FRAMES=3 CUDA_DEVICE_MAX_CONNECTIONS=1 \
                 step "loops-$mode-in-flight-$group" timeout 60 "$build/tests/contract/contract" $group
         done
+    done
+    for group in loops_run_until_they_end branches_run_one_arm random_loops_run_as_written the_host_drives_loops; do
+        BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=streams BRAID_TEST_FRAMES=2 CUDA_DEVICE_MAX_CONNECTIONS=1 \
+            with_hip step "loops-hip-$group" timeout 100 "$build/tests/contract/contract" $group
     done
     export BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island BRAID_CACHE=$build/island-cache
     for group in loops_run_until_they_end branches_run_one_arm loops_have_lanes_of_many_threads; do

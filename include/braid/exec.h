@@ -139,10 +139,10 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // If it fails, all work that it queued is joined to `stream` or waited for, and the exec can be
 // launched again. If the program captures `stream` as a CUDA graph, the plan becomes part of that
 // graph, and no frame runs (docs/book/from-cuda-graphs.md).
-// Errors: BRAID_UNSUPPORTED (a plan that cannot be captured: docs/book/from-cuda-graphs.md; or a
-// value that the exec cannot take: docs/book/buffers.md). BRAID_INVALID_ARGUMENT (set ends of a
-// copy overlap). BRAID_BUSY (see braid_exec_when_full and braid_exec_cancel). The status of a queue
-// call.
+// Errors: BRAID_UNSUPPORTED (a plan that cannot be captured: docs/book/from-cuda-graphs.md; a value
+// that the exec cannot take: docs/book/buffers.md; a wrapped stream, if the host drives loops).
+// BRAID_INVALID_ARGUMENT (set ends of a copy overlap). BRAID_BUSY (see braid_exec_when_full and
+// braid_exec_cancel). The status of a queue call.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
 // A value of a parameter for each of `num` frames, one behind the other.
@@ -209,7 +209,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_parameter(braid_exec *exe
 
 // Blocks until this exec's last launch has ended. Before a launch it returns BRAID_OK.
 // Errors: BRAID_TRAPPED (see braid_trap). BRAID_TIMEOUT (once for each late frame).
-// BRAID_DEVICE_ERROR (work on the device failed; with CUDA and HIP perhaps outside this exec).
+// BRAID_DEVICE_ERROR (work on the device failed; with CUDA and HIP perhaps outside this exec). Once
+// for a frame whose loops the host drives: why it could not be queued (docs/book/loops.md).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 
 // The number of frames launched. Thread-safety: takes no lock; any code may call it, also a host

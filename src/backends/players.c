@@ -11,6 +11,7 @@ const struct player *const braid_cpu_players[] = {
 const struct player *const braid_cuda_players[] = {
     &braid_graph_player,
     &braid_cuda_streams_player,
+    &braid_driven_streams_player,
     NULL,
 };
 
@@ -18,5 +19,6 @@ const struct player *const braid_cuda_players[] = {
 // alive for the waits that hold it (Event::enqueueRecordCommand); renewing makes it rare besides.
 const struct player *const braid_hip_players[] = {
     &braid_renewing_streams_player,
+    &braid_renewing_driven_streams_player,
     NULL,
 };

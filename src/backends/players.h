@@ -5,11 +5,13 @@
 
 #include "tasks/player.h"
 
-extern const struct player braid_streams_player;          // on any backend, without loops
-extern const struct player braid_cpu_streams_player;      // on the CPU backend: with loops
-extern const struct player braid_renewing_streams_player; // on HIP: with facts of its own
-extern const struct player braid_cuda_streams_player;     // on CUDA: likewise
-extern const struct player braid_walker_player;           // on the CPU backend
-extern const struct player braid_graph_player;            // on CUDA
+extern const struct player braid_streams_player;                 // on any backend, without loops
+extern const struct player braid_cpu_streams_player;             // on the CPU backend: with loops
+extern const struct player braid_renewing_streams_player;        // on HIP: with facts of its own
+extern const struct player braid_cuda_streams_player;            // on CUDA: likewise
+extern const struct player braid_driven_streams_player;          // on CUDA: the host drives loops
+extern const struct player braid_renewing_driven_streams_player; // on HIP: likewise
+extern const struct player braid_walker_player;                  // on the CPU backend
+extern const struct player braid_graph_player;                   // on CUDA
 
 #endif

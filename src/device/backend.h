@@ -255,6 +255,12 @@ struct backend_ops {
     // operation between ranks. Errors: BRAID_NO_MEMORY.
     braid_status (*run_here)(struct backend *backend, const struct backend_task *task);
 
+    // Optional: makes a call on a thread of the stream, behind all that is queued on it. The call
+    // may queue work and wait for it. The rest of the stream stands behind it: see
+    // gpu/gpu_driver.h. Not for a wrapped stream. Errors: BRAID_NO_MEMORY.
+    braid_status (*drive)(struct backend *backend, struct backend_stream *stream,
+                          void (*call)(void *user, struct backend_stream *stream), void *user);
+
     // Queues one task; never a queue call (the caller makes that call itself).
     braid_status (*submit)(struct backend *backend, struct backend_stream *stream,
                            const struct backend_task *task);

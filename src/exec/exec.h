@@ -223,9 +223,8 @@ void braid_exec_end_wait(braid_exec *exec);
 // lock.
 bool braid_exec_slot_has_work(const braid_exec *exec, uint32_t slot);
 // Asks the backend for the end of each slot's frames. Errors: those of `ask`.
-braid_status braid_exec_ask_frames(braid_exec *exec,
-                                   braid_status (*ask)(struct backend *backend,
-                                                       struct backend_event *event));
+typedef braid_status exec_ask(struct backend *backend, struct backend_event *event);
+braid_status braid_exec_ask_frames(braid_exec *exec, exec_ask *ask);
 // Such a wait, for the ends of all frames, which then settles parts. Errors: those of
 // event_synchronize.
 braid_status braid_exec_await_frames(braid_exec *exec);
@@ -244,6 +243,8 @@ braid_status braid_exec_synchronize(braid_exec *exec);
 // exec_frames.c. Sees to it that there is a slot for the next frame. Errors: BRAID_BUSY (see
 // braid_exec_when_full), BRAID_DEVICE_ERROR.
 braid_status braid_exec_make_room(braid_exec *exec);
+// Waits for the slot's frames without the lock. Errors: BRAID_DEVICE_ERROR.
+braid_status braid_exec_await_slot(braid_exec *exec, const struct frame_slot *slot);
 
 // Leases each slot's event, and the queues of several. Errors: as lease_stream and lease_event.
 braid_status braid_exec_lease_queues(braid_exec *exec);

@@ -83,6 +83,8 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
         snprintf(reason, size, "graph: everything in the graph can be replayed by %s", device);
     else
         snprintf(reason, size, "streams: the default on %s", device);
+    if (exec->player->is_driven)
+        braid_append(reason, size, "; the host drives loops and branches");
     if (exec->placed)
         braid_append(reason, size, "; %u places, without islands", exec->places.num);
     if (options->no_rewriting)

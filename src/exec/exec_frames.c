@@ -300,7 +300,7 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
 }
 
 // There is no other launch meanwhile, so the slot stays its own.
-static braid_status wait_for_room(braid_exec *exec, const struct frame_slot *slot)
+braid_status braid_exec_await_slot(braid_exec *exec, const struct frame_slot *slot)
 {
     struct backend *backend = exec->device->backend;
     braid_exec_begin_wait(exec);
@@ -325,7 +325,7 @@ static braid_status find_slot(braid_exec *exec)
     if (exec->frames.num == 1 || exec->frames.when_full == BRAID_FULL_QUEUES)
         return BRAID_OK;
     if (exec->frames.when_full == BRAID_FULL_WAITS)
-        return wait_for_room(exec, slot);
+        return braid_exec_await_slot(exec, slot);
     braid_status status = backend->ops->event_query(backend, slot->done->backend);
     if (status == BRAID_NOT_READY && has_place(exec, slot))
         return BRAID_OK;

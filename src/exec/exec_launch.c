@@ -244,6 +244,11 @@ static braid_status exec_check_launch(const char *function, const braid_exec *ex
 {
     struct backend *backend = exec->device->backend;
     braid_status status = braid_device_check_stream(function, exec->device, stream);
+    if (!status && exec->player->is_driven && stream->backend && stream->backend->wrapped)
+        status = braid_error(BRAID_UNSUPPORTED,
+                             "%s: the host drives loops, and no work of your program's own stream "
+                             "would wait for it: launch on a stream that Braid made",
+                             function);
     if (!status && exec->memory.pool)
         status = exec->memory.pool->check_launch(exec->memory.pool, function);
     if (status || !backend->ops->stream_check_launch)
@@ -284,8 +289,7 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
     return status;
 }
 
-static braid_status ask_all(braid_exec *exec, braid_status (*ask)(struct backend *backend,
-                                                                  struct backend_event *event))
+static braid_status ask_all(braid_exec *exec, exec_ask *ask)
 {
     braid_status status = braid_exec_ask_frames(exec, ask);
     return status ? status : braid_exec_parts_wait(exec->parts, exec);
@@ -293,8 +297,7 @@ static braid_status ask_all(braid_exec *exec, braid_status (*ask)(struct backend
 
 // Asks for the end of the last frame. If the device failed, the message also has the tasks that
 // were running, if the player knows them.
-static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct backend *backend,
-                                                                      struct backend_event *event))
+static braid_status ask_for_end(braid_exec *exec, exec_ask *ask)
 {
     if (!braid_exec_knows_running(exec))
         return ask_all(exec, ask);

@@ -130,7 +130,9 @@ braid_status braid_exec_update(braid_exec *exec, struct frame_slot *slot, uint64
     if (slot->seen == exec->values.now && !turns)
         return BRAID_OK;
     uint32_t num = 0;
-    braid_status status = exec_free_replaced(exec, slot);
+    braid_status status = exec->player->is_driven ? braid_exec_await_slot(exec, slot) : BRAID_OK;
+    if (!status)
+        status = exec_free_replaced(exec, slot);
     if (!status)
         status = take_changed(exec, slot, number, &num);
     if (!status && turns)

@@ -60,13 +60,18 @@ bool braid_exec_slot_has_work(const braid_exec *exec, uint32_t slot)
     return status == BRAID_NOT_READY;
 }
 
-braid_status braid_exec_ask_frames(braid_exec *exec,
-                                   braid_status (*ask)(struct backend *backend,
-                                                       struct backend_event *event))
+static braid_status ask_slot(const braid_exec *exec, const struct frame_slot *slot, exec_ask *ask)
+{
+    braid_status status = ask(exec->device->backend, slot->done->backend);
+    return status || !exec->player->tell_failure ? status
+                                                 : exec->player->tell_failure(slot->playing);
+}
+
+braid_status braid_exec_ask_frames(braid_exec *exec, exec_ask *ask)
 {
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < exec->frames.num && !status; i++)
-        status = ask(exec->device->backend, exec->frames.slots[i].done->backend);
+        status = ask_slot(exec, &exec->frames.slots[i], ask);
     return status;
 }
 
@@ -166,9 +171,7 @@ static void pause_after(uint64_t waited_ns, uint64_t left_ns)
 }
 
 // Asks for the end of a frame.
-static braid_status ask_for_frame(braid_exec *exec, uint64_t frame,
-                                  braid_status (*ask)(struct backend *backend,
-                                                      struct backend_event *event))
+static braid_status ask_for_frame(braid_exec *exec, uint64_t frame, exec_ask *ask)
 {
     // With the lock: a frame counts before its end is recorded.
     pthread_mutex_lock(&exec->turn.lock);
@@ -182,7 +185,7 @@ static braid_status ask_for_frame(braid_exec *exec, uint64_t frame,
     braid_status status = BRAID_OK;
     // Else a later launch has taken its place, and so found that it had ended.
     if (!awaits_places || num - frame <= exec->frames.num)
-        status = ask(exec->device->backend, slot->done->backend);
+        status = ask_slot(exec, slot, ask);
     if (!status)
         status = braid_exec_parts_wait(exec->parts, exec);
     return status;

@@ -35,6 +35,7 @@ struct stage {
     bool no_early_start;      // also none of the player's own kernels
     uint32_t slot, num_slots; // which of the frames in flight it plays
     struct playing *first;    // plays slot 0, for the others; NULL: this is it
+    const void *exec;         // whose queue calls the player makes
     struct playing *beside;   // plays other tasks of the frame, and lives longer; NULL: none
 };
 
@@ -52,6 +53,10 @@ struct player {
     bool plays_loops; // graphs with loops or branches are refused otherwise
     // Streams: the player that plays each loop, with times, as a program of its own.
     const struct player *plays_loops_by;
+
+    // The host plays loops and branches behind a launch, on a thread of the stream
+    // (backend_ops.drive). A slot takes new values once its frames have ended.
+    bool is_driven;
 
     bool makes_islands; // makes kernels of parts of a program, or all of it, by exec/exec_islands.h
 
@@ -115,6 +120,8 @@ struct player {
     // Optional: waits for each stream of its own, also if others fail. Then it waits for work that
     // no stream tells of, as the streams that it was given have ended.
     braid_status (*synchronize)(struct playing *playing);
+    // Optional: the first failure behind a launch that returned BRAID_OK, told once.
+    braid_status (*tell_failure)(struct playing *playing);
     // No launch is in flight.
     void (*destroy)(struct playing *playing);
 };

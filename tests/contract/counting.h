@@ -71,7 +71,13 @@ static inline void add_body(const struct counting *counting)
 
 static inline bool plays_loops(const struct contract *contract)
 {
-    return strcmp(contract->backend, "hip") != 0 && strcmp(contract->backend, "skeleton") != 0;
+    return strcmp(contract->backend, "skeleton") != 0;
+}
+
+// HIP's graphs have no loops: the host drives all.
+static inline bool drives_all_loops(const struct contract *contract)
+{
+    return strcmp(contract->backend, "hip") == 0;
 }
 
 // In island mode those of loops and branches that can be, each with all inside it; elsewhere none.

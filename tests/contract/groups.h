@@ -35,6 +35,7 @@ int run_cancelling(void);
 int run_concurrency(void);
 int run_sparse(void);
 int run_loops(void);
+int run_driven_loops(void);
 int run_timed_loops(void);
 int run_branches(void);
 int run_loop_calls(void);

@@ -49,6 +49,7 @@ static const struct group groups[] = {
     { "branches_run_one_arm", run_branches },
     { "each_iteration_makes_its_frames_call", run_loop_calls },
     { "loops_have_lanes_of_many_threads", run_loop_lanes },
+    { "the_host_drives_loops", run_driven_loops },
     { "random_loops_run_as_written", run_random_loops },
     { "every_call_works_from_any_thread", run_threads },
     { "queue_calls_find_their_device_current", run_queue_calls },

@@ -12,6 +12,7 @@ enum { OUT_OF_MEMORY = 2, UNKNOWN_ERROR = 999, FRAMES = 4 };
 static const struct sweep_words words[] = {
     CUDA_WORDS,
     { "", "stay outside of an island", .goes_on = true, .reason = "its nodes are launched alone" },
+    { "", "the host waits instead", .goes_on = true, .reason = "the work has ended then" },
     { "", "no memory for the notes of islands", .goes_on = true, .reason = "it takes none" },
     { 0 },
 };

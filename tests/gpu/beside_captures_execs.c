@@ -225,7 +225,7 @@ const struct call calls_of_execs[] = {
     { "scratch that grows", grow_scratch, DONE },
     { "running nodes", ask_running, CUDA_ONLY },
     { "cancel", cancel, CUDA_ONLY },
-    { "iterations", ask_iterations, CUDA_ONLY },
+    { "iterations", ask_iterations, DONE },
     { "a captured frame", write_frame, DONE },
     { "an audit", audit, DONE },
     { "tuning", tune, DONE },

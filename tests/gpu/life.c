@@ -21,7 +21,7 @@ struct world {
     struct frame frame;
     braid_exec *wide, *overlapping, *timed;
     struct life_changes changes;
-    struct life_loop loop;
+    struct life_loop loop, driven;
     struct life_prefetch prefetch;
     struct life_external external;
     braid_event *start, *end;
@@ -330,7 +330,7 @@ static braid_status run_prefetch(struct world *world)
     return life_run_prefetch(&world->prefetch, world->frame.words);
 }
 
-// HIP plays none.
+// HIP's graphs play none.
 static bool has_loop(const struct world *world)
 {
     return strcmp(world->life->backend, "hip") != 0;
@@ -344,6 +344,22 @@ static braid_status create_loop(struct world *world)
 static braid_status run_loop(struct world *world)
 {
     return life_run_loop(&world->loop, world->frame.stream);
+}
+
+static bool has_driven(const struct world *world)
+{
+    return strcmp(world->life->backend, "cpu") != 0 && world->life->mode == BRAID_MODE_STREAMS;
+}
+
+static braid_status create_driven(struct world *world)
+{
+    world->driven.is_driven = true;
+    return life_create_loop(world->frame.device, world->life->mode, &world->driven);
+}
+
+static braid_status run_driven(struct world *world)
+{
+    return life_run_loop(&world->driven, world->frame.stream);
 }
 
 static braid_status open_frame(struct world *world)
@@ -402,6 +418,11 @@ static void run_execs(struct world *world)
         do_or_redo(world, run_loop);
         assert_int_equal(world->loop.num, LIFE_ITERATIONS);
     }
+    if (has_driven(world)) {
+        do_or_redo(world, create_driven);
+        do_or_redo(world, run_driven);
+        assert_int_equal(world->driven.num, LIFE_ITERATIONS);
+    }
     do_or_redo(world, create_changes);
     do_or_redo(world, run_changes);
 }
@@ -410,6 +431,8 @@ static void leave_work_in_flight(struct world *world)
 {
     struct frame *frame = &world->frame;
     for (int i = 0; i < 2; i++) {
+        if (has_driven(world))
+            note(world, braid_exec_launch(world->driven.exec, frame->stream));
         note(world, braid_exec_launch(frame->exec, frame->stream));
         note(world, braid_exec_launch(world->wide, frame->stream));
         if (has_loop(world))
@@ -417,6 +440,8 @@ static void leave_work_in_flight(struct world *world)
     }
     if (has_loop(world))
         note(world, braid_exec_wait(world->loop.exec)); // which tells what a loop could not queue
+    if (has_driven(world))
+        note(world, braid_exec_wait(world->driven.exec)); // and so does this
     if (world->end)
         note(world, braid_event_record(world->end, frame->stream));
     note(world, braid_stream_host_call(frame->stream, count_host_call, &world->num_host_calls));
@@ -441,6 +466,7 @@ void life_live(struct life *life)
     braid_event_destroy(world.end);
     life_finish_loop(&world.loop);
     life_finish_external(&world.external);
+    life_finish_loop(&world.driven);
     life_finish_prefetch(world.frame.device, &world.prefetch);
     braid_exec_destroy(world.changes.exec);
     braid_exec_destroy(world.timed);

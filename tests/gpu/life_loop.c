@@ -66,6 +66,17 @@ static braid_status add_branch(braid_graph *graph, braid_resource condition, bra
     return status ? status : braid_graph_end(graph);
 }
 
+static void call_nothing(void *user)
+{
+    (void)user;
+}
+
+// Drivers' graphs have none inside a loop.
+static braid_status add_host_call(braid_graph *graph)
+{
+    return braid_graph_add_host_call(graph, &(braid_host_call){ .call = call_nothing }, NULL);
+}
+
 static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
 {
     braid_resource left, less, other;
@@ -79,6 +90,8 @@ static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
         status = braid_graph_begin_loop(graph, &outer, &loop->node);
     if (!status)
         status = add_sum(graph, left, less, 1);
+    if (!status && loop->is_driven)
+        status = add_host_call(graph);
     if (!status) // first, since sweeps fail the first and the last call of each kind
         status = add_branch(graph, left, other, less);
     if (!status)
@@ -98,7 +111,9 @@ braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct
     braid_status status = BRAID_OK;
     if (!loop->is_alone)
         status = unless_left_out(braid_memory_pool_create(device, NULL, &loop->pool));
-    const braid_exec_options options = { .mode = mode, .black_box = true, .pool = loop->pool };
+    const braid_exec_options options = { .mode = mode,
+                                         .black_box = !loop->is_driven,
+                                         .pool = loop->pool };
     const braid_exec_options timed = { .mode = mode, .frames_kept = 1, .pool = loop->pool };
     if (!status)
         status = braid_graph_create(&graph);
@@ -106,13 +121,13 @@ braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct
         status = fill_graph(graph, loop);
     if (!status)
         status = braid_exec_create(device, graph, &options, &loop->exec);
-    if (!status)
+    if (!status && !loop->is_driven)
         status = braid_exec_create(device, graph, &timed, &loop->timed);
     braid_graph_destroy(graph);
     if (status) {
         braid_exec_destroy(loop->exec);
         braid_memory_pool_destroy(loop->pool);
-        *loop = (struct life_loop){ 0 };
+        *loop = (struct life_loop){ .is_alone = loop->is_alone, .is_driven = loop->is_driven };
     }
     loop->scratch_bytes = LIFE_SCRATCH_BYTES;
     return status;
@@ -132,8 +147,9 @@ braid_status life_run_loop(struct life_loop *loop, braid_stream *stream)
     if (!status)
         status = braid_exec_get_iterations(loop->exec, loop->node, &loop->num);
     braid_timings timings;
-    if (!status)
-        status = braid_exec_launch(loop->timed, stream);
+    if (status || loop->is_driven)
+        return status;
+    status = braid_exec_launch(loop->timed, stream);
     if (!status)
         status = braid_exec_wait(loop->timed);
     return status ? status : unless_left_out(braid_exec_get_timings(loop->timed, &timings));

@@ -11,6 +11,7 @@
 
 #include "backends/driver_graph/driver_graph_frames.h"
 #include "backends/gpu/gpu_conditional_launch.h"
+#include "backends/gpu/gpu_driver.h"
 #include "backends/players.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -368,6 +369,7 @@ static braid_status launch_many(struct playing *base, braid_stream *stream, uint
     const char *what = playing->islands.is_whole ? "launch of an island" : "launch of a graph";
     struct gpu_scope scope;
     const void *slot;
+    braid_gpu_driver_await(gpu, stream->backend);
     braid_status status = braid_gpu_enter(gpu, &scope, what);
     if (status)
         return status;

@@ -61,6 +61,8 @@ struct gpu_own_kernel {
     bool tried;
 };
 
+struct gpu_driver;
+
 struct gpu_backend {
     struct backend base;
     struct backend_ops ops; // base points to it: the common table with the vendor's name
@@ -97,12 +99,13 @@ struct gpu_backend {
     uint32_t num_free_staging;             // guarded by lock
 
     pthread_mutex_t record_lock;
-    pthread_cond_t callbacks_ended;         // none is queued any more
-    uint64_t num_callbacks;                 // guarded by record_lock; of the queued records
-    struct gpu_host_record *queued_records; // guarded by record_lock
-    struct gpu_host_record *free_records;   // guarded by record_lock
-    struct blockers blockers;               // make calls of detours; see gpu_detour.c
-    atomic_bool default_stream_used;        // see braid_gpu_note_stream
+    pthread_cond_t callbacks_ended;              // none is queued any more
+    uint64_t num_callbacks;                      // guarded by record_lock; of the queued records
+    struct gpu_host_record *queued_records;      // guarded by record_lock
+    struct gpu_host_record *free_records;        // guarded by record_lock
+    struct blockers blockers;                    // make calls of detours; see gpu_detour.c
+    atomic_bool default_stream_used;             // see braid_gpu_note_stream
+    _Atomic(struct gpu_driver *) default_driver; // the default stream's
 
     struct gpu_conditional_launch *turn; // shared by all devices that are open in this context
     gpu_event turn_event; // guarded by its lock; NULL: not made; see gpu_conditional_launch.h
@@ -111,12 +114,15 @@ struct gpu_backend {
 struct gpu_stream {
     struct backend_stream base;
     gpu_stream handle;
+    _Atomic(struct gpu_driver *) driver; // gpu_driver.h; NULL: it never had one
 };
 
 struct gpu_event {
     struct backend_event base;
     gpu_event handle;
     atomic_bool recorded;
+    atomic_uint num_jobs;          // in lists of drivers (gpu_driver.h)
+    uint64_t num_queued, num_made; // records by drivers; guarded by their lock
 };
 
 // How source is compiled, as its kernel says it (braid_kernel). All zeros: in the plain way.
@@ -398,6 +404,7 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     X(gpu, task_prepare)                                                                           \
     X(gpu, task_finish)                                                                            \
     X(gpu, task_goes_on)                                                                           \
+    X(gpu, drive)                                                                                  \
     X(gpu, submit)
 GPU_OPERATIONS(BACKEND_DECLARES)
 

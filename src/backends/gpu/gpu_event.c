@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events, with timing only where asked for.
-#include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_driver.h"
 
 #include <sched.h>
 #include <time.h>
@@ -37,6 +37,7 @@ void braid_gpu_event_destroy(struct backend *backend, struct backend_event *base
     struct gpu_scope scope;
     if (!event)
         return;
+    braid_gpu_driver_forget(event);
     // The driver keeps a record that is still pending by itself.
     static const char what[] = "destruction of an event";
     if (braid_gpu_enter_to_free(gpu, &scope, what)) {
@@ -49,6 +50,15 @@ void braid_gpu_event_destroy(struct backend *backend, struct backend_event *base
 
 braid_status braid_gpu_event_record(struct backend *backend, struct backend_event *event,
                                     struct backend_stream *stream)
+{
+    bool at_once;
+    braid_status status =
+        braid_gpu_driver_record(gpu_from(backend), stream, gpu_event_from(event), &at_once);
+    return at_once ? braid_gpu_record_now(backend, event, stream) : status;
+}
+
+braid_status braid_gpu_record_now(struct backend *backend, struct backend_event *event,
+                                  struct backend_stream *stream)
 {
     struct gpu_call call;
     braid_status status = braid_gpu_begin(&call, backend, "record of an event");
@@ -64,6 +74,8 @@ braid_status braid_gpu_event_record(struct backend *backend, struct backend_even
 braid_status braid_gpu_event_query(struct backend *backend, struct backend_event *event)
 {
     struct gpu_call call;
+    if (braid_gpu_driver_is_pending(gpu_event_from(event)))
+        return BRAID_NOT_READY;
     braid_status status = braid_gpu_begin(&call, backend, "query of an event");
     if (status)
         return status;
@@ -94,6 +106,7 @@ static gpu_result poll_event(const struct gpu_backend *gpu, gpu_event event)
 braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend_event *event)
 {
     struct gpu_call call;
+    braid_gpu_driver_await_record(gpu_event_from(event));
     braid_status status = braid_gpu_begin(&call, backend, "waiting for an event");
     if (status)
         return status;
@@ -115,6 +128,9 @@ braid_status braid_gpu_event_elapsed(struct backend *backend, struct backend_eve
                                      struct backend_event *end, uint64_t *out_ns)
 {
     struct gpu_call call;
+    if (braid_gpu_driver_is_pending(gpu_event_from(start)) ||
+        braid_gpu_driver_is_pending(gpu_event_from(end)))
+        return BRAID_NOT_READY;
     braid_status status = check_recorded(start, "start");
     if (!status)
         status = check_recorded(end, "end");

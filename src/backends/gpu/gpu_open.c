@@ -5,6 +5,7 @@
 
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_conditional_launch.h"
+#include "backends/gpu/gpu_driver.h"
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/array.h"
 #include "base/disk_cache.h"
@@ -263,6 +264,7 @@ static void gpu_close(struct backend *backend)
     static const char what[] = "closing the device";
     struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_scope scope;
+    braid_gpu_driver_finish(gpu, NULL);
     bool current = braid_gpu_enter_to_free(gpu, &scope, what);
     if (current)
         braid_gpu_await_default_stream(gpu);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: non-blocking ones of the backend's own, and wrapped ones of the program.
-#include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_driver.h"
 
 #include "base/error.h"
 #include "base/host_memory.h"
@@ -72,6 +72,8 @@ void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *ba
     struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_stream *stream = gpu_stream_from(base);
     struct gpu_scope scope;
+    if (stream)
+        braid_gpu_driver_finish(gpu, base);
     if (stream && !base->wrapped && braid_gpu_enter_to_free(gpu, &scope, what)) {
         await_to_free(gpu, stream->handle, what);
         braid_gpu_check_freed(gpu, gpu->api->stream_destroy(stream->handle),
@@ -91,13 +93,14 @@ void braid_gpu_await_default_stream(const struct gpu_backend *gpu)
 
 void *braid_gpu_stream_handle(struct backend *backend, struct backend_stream *stream)
 {
-    (void)backend;
+    braid_gpu_driver_await(gpu_from(backend), stream);
     return gpu_stream_of(stream);
 }
 
 braid_status braid_gpu_stream_synchronize(struct backend *backend, struct backend_stream *stream)
 {
     struct gpu_call call;
+    braid_gpu_driver_await(gpu_from(backend), stream);
     braid_status status = braid_gpu_begin(&call, backend, "waiting for a stream");
     if (status)
         return status;
@@ -108,6 +111,8 @@ braid_status braid_gpu_stream_synchronize(struct backend *backend, struct backen
 braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stream *stream)
 {
     struct gpu_call call;
+    if (braid_gpu_driver_is_busy(gpu_from(backend), stream))
+        return BRAID_NOT_READY;
     braid_status status = braid_gpu_begin(&call, backend, "query of a stream");
     if (status)
         return status;
@@ -117,6 +122,15 @@ braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stre
 
 braid_status braid_gpu_stream_wait(struct backend *backend, struct backend_stream *stream,
                                    struct backend_event *event)
+{
+    bool at_once;
+    braid_status status =
+        braid_gpu_driver_wait(gpu_from(backend), stream, gpu_event_from(event), &at_once);
+    return at_once ? braid_gpu_wait_now(backend, stream, event) : status;
+}
+
+braid_status braid_gpu_wait_now(struct backend *backend, struct backend_stream *stream,
+                                struct backend_event *event)
 {
     struct gpu_call call;
     braid_status status = braid_gpu_begin(&call, backend, "wait of a stream for an event");

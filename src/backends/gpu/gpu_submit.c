@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queueing one task on a stream.
-#include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_driver.h"
 
 #include "base/error.h"
 #include "base/note.h"
@@ -255,7 +255,11 @@ braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *st
 {
     struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_scope scope;
-    braid_status status = braid_gpu_enter_task(gpu, &scope, task);
+    bool at_once;
+    braid_status status = braid_gpu_driver_submit(gpu, stream, task, &at_once);
+    if (!at_once)
+        return status;
+    status = braid_gpu_enter_task(gpu, &scope, task);
     if (status)
         return status;
     braid_gpu_note_stream(gpu, gpu_stream_of(stream));

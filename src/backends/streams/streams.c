@@ -64,9 +64,8 @@ static void note_tasks(struct streams_played *played, const struct program *body
         note_tasks(played, &body->bodies[i], loop);
 }
 
-// All places are the device that the loop is on. NULL: there is one.
-static const struct places *fill_places(const struct places *from, braid_device *device,
-                                        struct places *places)
+const struct places *braid_streams_fill_places(const struct places *from, braid_device *device,
+                                               struct places *places)
 {
     if (!from)
         return NULL;
@@ -92,7 +91,7 @@ static braid_status make_loop(struct streams_played *played, const struct stage 
     own.program = &loop->program;
     own.first = NULL; // which is on streams
     own.device = places_device(stage->places, stage->device, program_place(body));
-    own.places = fill_places(stage->places, own.device, &loop->places);
+    own.places = braid_streams_fill_places(stage->places, own.device, &loop->places);
     own.beside = index ? played->loops[0].playing : NULL;
     if (stage->num_profiled) {
         loop->frames = braid_allocate_zeroed(stage->num_profiled, sizeof(*loop->frames));
@@ -372,7 +371,8 @@ static braid_status submit_op(struct streams_playing *streams, const braid_step 
         return status;
     }
     if (op->kind == BRAID_STEP_LOOP)
-        status = streams_played_launch(streams, op, lane);
+        status = streams->driven ? braid_streams_driven_play(streams, op, lane)
+                                 : streams_played_launch(streams, op, lane);
     else if (op->kind == BRAID_STEP_RECORD)
         status = record(events[streams->event_of[op->position]], stream);
     else if (op->kind == BRAID_STEP_WAIT)
@@ -419,8 +419,8 @@ static braid_status submit_frame(struct streams_playing *streams, braid_stream *
 
 // If the join fails as well, the first failure still tells the cause. Once a frame has begun,
 // something may be queued.
-static braid_status streams_launch(struct playing *playing, braid_stream *stream,
-                                   struct play_result *out_result)
+braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
+                                  struct play_result *out_result)
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
     out_result->queued = true;
@@ -449,6 +449,7 @@ static void destroy(struct playing *playing)
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
     streams_played_destroy(streams->played);
+    braid_streams_driven_destroy(streams);
     for (uint32_t i = 0; streams->lanes && i < streams->num_lanes; i++) {
         if (streams->lanes[i].stream)
             braid_device_return_stream(streams->lanes[i].device, streams->lanes[i].stream);
@@ -620,7 +621,8 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     streams->program = stage->program;
     braid_status status = lease(streams, stage);
     if (!status)
-        status = streams_played_create(streams, stage);
+        status = stage->player->is_driven ? braid_streams_driven_create(streams, stage)
+                                          : streams_played_create(streams, stage);
     if (!status && stage->num_profiled)
         status = braid_streams_times_create(streams, stage->num_profiled);
     if (status)
@@ -649,7 +651,7 @@ static void await_rest(struct streams_playing *streams)
     streams->going_on_there = NULL;
 }
 
-static braid_status synchronize(struct playing *playing)
+braid_status braid_streams_synchronize(struct playing *playing)
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
     braid_status first = BRAID_OK;
@@ -675,9 +677,9 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
 #define STREAMS_PLAYER                                                                             \
     .name = "streams", .mode = BRAID_MODE_STREAMS, .launches_overlap = true,                       \
     .starts_early_if_adjacent = true, .get_cost_model = get_cost_model, .create = create,          \
-    .orders_frames = orders_frames, .follow = follow, .launch = streams_launch,                    \
+    .orders_frames = orders_frames, .follow = follow, .launch = braid_streams_launch,              \
     .read_times = braid_streams_times_read, .read_clock = braid_streams_read_clock,                \
-    .synchronize = synchronize, .destroy = destroy
+    .synchronize = braid_streams_synchronize, .destroy = destroy
 
 const struct player braid_streams_player = { STREAMS_PLAYER };
 const struct player braid_cpu_streams_player = {
@@ -695,5 +697,17 @@ const struct player braid_cuda_streams_player = {
     .num_iterations = streams_played_num_iterations,
 };
 const struct player braid_renewing_streams_player = { STREAMS_PLAYER, .renews_events = true };
+
+#define DRIVEN_PLAYER                                                                              \
+    .name = "streams", .mode = BRAID_MODE_STREAMS, .plays_loops = true, .is_driven = true,         \
+    .launches_overlap = true, .starts_early_if_adjacent = true, .get_cost_model = get_cost_model,  \
+    .check = braid_streams_driven_check, .create = create, .launch = braid_streams_driven_launch,  \
+    .tell_failure = braid_streams_driven_tell, .synchronize = braid_streams_driven_synchronize,    \
+    .destroy = destroy
+
+const struct player braid_driven_streams_player = { DRIVEN_PLAYER };
+const struct player braid_renewing_driven_streams_player = { DRIVEN_PLAYER, .renews_events = true };
+
+#undef DRIVEN_PLAYER
 
 #undef STREAMS_PLAYER

@@ -57,12 +57,37 @@ struct streams_playing {
     const struct program *program;
     uint32_t *event_of;            // by position
     struct streams_played *played; // loops and branches; NULL: there are none
+    struct streams_driven *driven; // loops that the host drives; NULL: there are none
     // Work that the last launch has left outside of the streams; its backend is NULL: none.
     struct backend_task going_on;
     struct backend *going_on_there;
     struct streams_times *times; // NULL: nobody asked for times
     struct store store;          // holds the arrays
 };
+
+// Queues one frame of a playing that needs no driver, or an iteration of a body.
+braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
+                                  struct play_result *out_result);
+// Waits for each stream of its own, and for work that no stream tells of.
+braid_status braid_streams_synchronize(struct playing *playing);
+
+// All places are the device that a loop is on. NULL: there is one.
+const struct places *braid_streams_fill_places(const struct places *from, braid_device *device,
+                                               struct places *places);
+
+// streams_driven.c: loops and branches that the host drives. Each body is a playing on streams.
+braid_status braid_streams_driven_check(const struct stage *stage);
+braid_status braid_streams_driven_create(struct streams_playing *streams,
+                                         const struct stage *stage);
+void braid_streams_driven_destroy(struct streams_playing *streams);
+// On the thread of the stream's driver: queues iterations on the lane, and waits for each.
+braid_status braid_streams_driven_play(struct streams_playing *streams, const braid_step *op,
+                                       const struct stream_lane *lane);
+// The player's table has these, see player.h.
+braid_status braid_streams_driven_launch(struct playing *playing, braid_stream *stream,
+                                         struct play_result *out_result);
+braid_status braid_streams_driven_tell(struct playing *playing);
+braid_status braid_streams_driven_synchronize(struct playing *playing);
 
 // Adds the times of nodes inside to the last frames of a profile, those of a playing with times.
 braid_status braid_streams_played_read_tallies(const struct streams_playing *streams,

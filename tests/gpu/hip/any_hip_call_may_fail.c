@@ -94,6 +94,7 @@ static const struct sweep_words words[] = {
     { "hipGetLastError", .reason = "likewise" },
     { "hipStreamSynchronize", .destroying = true, .reason = "made a second time" },
     { "hipEventQuery", .destroying = true, .reason = "HIP's events are waited for by asking" },
+    { "", "the host waits instead", .goes_on = true, .reason = "the work has ended then" },
     { "hiprtcGetProgramLogSize", .reason = "only the text of a message" },
     { "hiprtcGetProgramLog", .reason = "only the text of a message" },
     { 0 },
