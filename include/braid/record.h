@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-// Frames of a program: all that it handed to the driver, in order. Thread-safety: any thread may
-// read it at any time.
+// Frames of a program: all that it handed to the driver, in order. Bytes in it are not aligned.
+// Thread-safety: any thread may read it at any time.
 typedef struct braid_record braid_record;
 
 // The index of nothing. All indices are of arrays in braid_record_contents.
@@ -34,8 +34,8 @@ typedef struct braid_record_module {
     braid_record_text_kind kind;
     bool is_library;     // of cuLibraryLoadData
     uint32_t context;    // a number for each context; BRAID_RECORD_NONE: a library has none
-    const void *text;    // a NUL stands behind it. NULL: none, or over the limit of the recorder
     uint64_t text_bytes; // that `text` has
+    const void *text;    // a NUL stands behind it. NULL: none, or over the limit of the recorder
     uint64_t all_bytes;  // that the program loaded
 } braid_record_module;
 
@@ -64,6 +64,7 @@ typedef enum braid_record_memory_kind {
     BRAID_RECORD_MAPPED,   // cuMemMap: a range of virtual addresses
     BRAID_RECORD_VARIABLE, // a module's, which the program asked for
     BRAID_RECORD_FOREIGN,  // of another process or interface
+    BRAID_RECORD_OF_GRAPH, // of an allocation node
 } braid_record_memory_kind;
 
 // Memory of the program. Two may have one address, one after the other.
@@ -150,17 +151,16 @@ typedef struct braid_record_work {
     bool is_cooperative;
     bool starts_early;           // a launch with programmatic serialisation (PDL)
     bool has_unknown_attributes; // others than these and priorities
-    // The parameters, at the offsets of the kernel. NULL: not known, or none.
-    const void *parameters;
     uint32_t parameter_bytes;
+    const void *parameters; // at the offsets of the kernel. NULL: not known, or none
 
     braid_record_end from, to;     // copies; fills have only `to`, with x, y, z as 0
     uint64_t width, height, depth; // bytes, rows, layers: of copies, fills
     uint32_t value, value_bytes;   // of fills: 1, 2 or 4 bytes
     // The bytes that a copy from host memory sent, row after row. NULL: it is none, or it is over
     // the limit of the recorder, or a node's. The digest is also of bytes over the limit.
-    const void *bytes;
     uint64_t num_bytes;
+    const void *bytes;
     uint64_t digest; // braid_record_get_digest; 0: none
 
     uint32_t memory; // an allocation
@@ -180,8 +180,8 @@ typedef struct braid_record_operation {
     uint32_t thread;   // a number for each thread
     uint64_t begin_ns; // on the host (CLOCK_MONOTONIC): the call
     uint64_t end_ns;
-    // Operations that end before it starts, as CUDA orders them: in `befores`, ascending. None of
-    // them follows from the others by the rules that are in docs/record-file.md.
+    // Operations that end before it starts: in `befores`, ascending. They and those before them
+    // are all that CUDA orders before it, by the rules in docs/record-file.md.
     uint32_t first_before, num_befores;
 } braid_record_operation;
 

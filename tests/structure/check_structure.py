@@ -42,6 +42,7 @@ ADDONS = {
     "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},
     "managed": {"base", "device", "device/backend", "backends"},
     "pool": {"base", "device", "device/backend", "exec"},
+    "record": {"base"},  # and a library of its own
     "report": {"base", "graph", "plan"},
     "saved": {"base", "graph", "plan"},
     "tune": {"base", "graph", "plan", "device", "exec", "tasks"},

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The digest of bytes in a record, and of its file.
+#include <braid/record.h>
+
+static uint64_t mix(uint64_t digest, uint64_t number)
+{
+    digest = (digest ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+    return digest ^ digest >> 32;
+}
+
+static uint64_t number_of(const uint8_t *bytes, uint64_t num)
+{
+    uint64_t number = 0;
+    for (uint64_t i = 0; i < num; i++)
+        number |= (uint64_t)bytes[i] << (8 * i);
+    return number;
+}
+
+// 0 stands for no digest.
+uint64_t braid_record_get_digest(const void *bytes, uint64_t num)
+{
+    const uint8_t *at = bytes;
+    uint64_t digest = mix(0, num);
+    for (; num >= 8; num -= 8, at += 8)
+        digest = mix(digest, number_of(at, 8));
+    digest = mix(digest, number_of(at, num));
+    return digest ? digest : 1;
+}

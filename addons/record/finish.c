@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the record begins and ends, and writing it.
+//
+// Without marks all operations are noted from the start. When the program ends, or has made many,
+// the recorder looks for launches that repeat, and keeps those frames alone.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "record/frames.h"
+#include "record/recorder.h"
+#include "record/write.h"
+
+enum {
+    DEFAULT_FROM = 1,
+    DEFAULT_FRAMES = 2,
+    DEFAULT_OPERATIONS = 200000,
+    MOST_HALVES = 20, // that are dropped before the recorder gives up
+    PATH_BYTES = 4096,
+};
+
+static struct {
+    char path[PATH_BYTES];
+    pid_t process;
+    uint64_t from, frames, most_operations;
+    bool by_marks;
+    uint64_t num_marks;
+    int num_halves;
+} settings;
+
+static uint64_t read_setting(const char *name, uint64_t otherwise)
+{
+    const char *text = secure_getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+void recorder_start(void)
+{
+    const char *path = secure_getenv("BRAID_RECORD_FILE");
+    const char *by = secure_getenv("BRAID_RECORD_BY");
+    if (!path || strlen(path) >= PATH_BYTES - 16) {
+        atomic_store(&recorder.phase, DONE);
+        return;
+    }
+    strcpy(settings.path, path);
+    settings.process = getpid();
+    settings.from = read_setting("BRAID_RECORD_FROM", DEFAULT_FROM);
+    settings.frames = read_setting("BRAID_RECORD_FRAMES", DEFAULT_FRAMES);
+    settings.most_operations = read_setting("BRAID_RECORD_OPERATIONS", DEFAULT_OPERATIONS);
+    settings.by_marks = by && strcmp(by, "marks") == 0;
+    recorder.most_bytes = read_setting("BRAID_RECORD_BYTES", 1 << 20);
+    recorder.most_stored = read_setting("BRAID_RECORD_ALL_BYTES", 256 << 20);
+    recorder.most_text = read_setting("BRAID_RECORD_TEXT_BYTES", 64 << 20);
+    atomic_store(&recorder.phase, settings.by_marks ? BEFORE : RECORDING);
+}
+
+// ---- the part that is kept ----
+
+struct cut {
+    uint32_t first, num; // operations, as they are numbered
+    uint32_t *kept;      // of each operation from `first`, and one behind: those kept before it
+    bool *is_kept;       // each operation
+    uint32_t *memory;    // the new number of each allocation, or NONE
+    uint32_t *event;     // the new number of each event, or NONE
+    uint32_t num_events;
+};
+
+static bool is_whole(const braid_record_operation *operation, const struct cut *cut)
+{
+    const braid_record_work *work = &operation->work;
+    if (operation->end_ns == 0 ||
+        (work->kind == BRAID_RECORD_KERNEL && work->kernel == BRAID_RECORD_NONE))
+        return false;
+    if (work->scope != BRAID_RECORD_OF_OPERATION)
+        return true;
+    return work->scope_of >= cut->first && work->scope_of < cut->first + cut->num &&
+           cut->is_kept[work->scope_of - cut->first];
+}
+
+static void keep_operations(struct cut *cut)
+{
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < cut->num; i++) {
+        cut->kept[i] = num;
+        cut->is_kept[i] = is_whole(recorder_operation(cut->first + i), cut);
+        num += cut->is_kept[i];
+    }
+    cut->kept[cut->num] = num;
+}
+
+// The new number of an operation that memory knows: NONE outside the part.
+static uint32_t operation_of(const struct cut *cut, uint32_t number)
+{
+    if (number == BRAID_RECORD_NONE || number < cut->first || number >= cut->first + cut->num)
+        return BRAID_RECORD_NONE;
+    return cut->is_kept[number - cut->first] ? cut->kept[number - cut->first] : BRAID_RECORD_NONE;
+}
+
+static bool lives(const struct cut *cut, const braid_record_allocation *row)
+{
+    return (row->born == BRAID_RECORD_NONE || row->born < cut->first + cut->num) &&
+           (row->freed_at == BRAID_RECORD_NONE || row->freed_at >= cut->first);
+}
+
+static void keep_memory(struct cut *cut)
+{
+    braid_record_allocation *rows = recorder.allocations.items;
+    const uint32_t *unused = recorder.free_allocations.items;
+    uint32_t num = 0;
+    for (size_t i = 0; i < recorder.free_allocations.num; i++)
+        rows[unused[i]].born = BRAID_RECORD_NONE - 1; // after all operations
+    for (uint32_t i = 0; i < recorder.allocations.num; i++) {
+        cut->memory[i] = BRAID_RECORD_NONE;
+        if (!lives(cut, &rows[i]))
+            continue;
+        rows[num] = rows[i];
+        rows[num].born = operation_of(cut, rows[i].born);
+        rows[num].freed_at = operation_of(cut, rows[i].freed_at);
+        cut->memory[i] = num++;
+    }
+    recorder.allocations.num = num;
+}
+
+static void renumber(struct cut *cut, braid_record_work *work)
+{
+    if (work->memory != BRAID_RECORD_NONE)
+        work->memory = cut->memory[work->memory];
+    if (work->event != BRAID_RECORD_NONE) {
+        uint32_t *event = &cut->event[work->event];
+        *event = *event == BRAID_RECORD_NONE ? cut->num_events++ : *event;
+        work->event = *event;
+    }
+    if (work->scope == BRAID_RECORD_OF_OPERATION)
+        work->scope_of = operation_of(cut, work->scope_of);
+}
+
+static void move_operations(struct cut *cut)
+{
+    braid_record_operation *rows = recorder.operations.items;
+    for (uint32_t i = 0; i < cut->num; i++) {
+        if (!cut->is_kept[i])
+            continue;
+        braid_record_operation row = *recorder_operation(cut->first + i);
+        renumber(cut, &row.work);
+        rows[cut->kept[i]] = row;
+    }
+    recorder.operations.num = cut->kept[cut->num];
+    braid_record_node *nodes = recorder.nodes.items;
+    for (size_t i = 0; i < recorder.nodes.num; i++)
+        renumber(cut, &nodes[i].work);
+    braid_record_frame *frames = recorder.frames.items;
+    for (size_t i = 0; i < recorder.frames.num; i++) {
+        const uint32_t first = frames[i].first_operation - cut->first;
+        const uint32_t end = cut->kept[first + frames[i].num_operations];
+        frames[i] = (braid_record_frame){ cut->kept[first], end - cut->kept[first] };
+    }
+    recorder.num_events = cut->num_events;
+}
+
+static bool cut_out(uint32_t first, uint32_t num)
+{
+    struct cut cut = {
+        .first = first,
+        .num = num,
+        .kept = braid_allocate_zeroed((size_t)num + 1, sizeof(*cut.kept)),
+        .is_kept = braid_allocate_zeroed((size_t)num + 1, sizeof(*cut.is_kept)),
+        .memory = braid_allocate_zeroed(recorder.allocations.num + 1, sizeof(*cut.memory)),
+        .event = braid_allocate_zeroed((size_t)recorder.num_events + 1, sizeof(*cut.event)),
+    };
+    const bool has_memory = cut.kept && cut.is_kept && cut.memory && cut.event;
+    if (has_memory) {
+        memset(cut.event, 0xff, recorder.num_events * sizeof(*cut.event));
+        keep_operations(&cut);
+        keep_memory(&cut);
+        move_operations(&cut);
+    }
+    braid_free(cut.kept);
+    braid_free(cut.is_kept);
+    braid_free(cut.memory);
+    braid_free(cut.event);
+    return has_memory;
+}
+
+// ---- the file ----
+
+static const char *read_command_line(void)
+{
+    char text[2048];
+    const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    const ssize_t num = file < 0 ? 0 : read(file, text, sizeof(text) - 1);
+    if (file >= 0)
+        close(file);
+    const size_t length = num > 0 ? (size_t)num : 0;
+    for (size_t i = 0; i + 1 < length; i++)
+        text[i] = text[i] == '\0' ? ' ' : text[i];
+    text[length] = '\0';
+    return recorder_keep_text(text);
+}
+
+// Another process of the program may have written its record already: then this one gets the number
+// of its process behind its name.
+static int open_file(void)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    int file = open(settings.path, flags, 0666);
+    if (file < 0 && errno == EEXIST) {
+        const size_t length = strlen(settings.path);
+        snprintf(settings.path + length, PATH_BYTES - length, ".%d", (int)getpid());
+        file = open(settings.path, flags, 0666);
+    }
+    return file;
+}
+
+static bool write_bytes(const uint8_t *bytes, uint64_t num)
+{
+    const int file = open_file();
+    bool is_written = file >= 0;
+    while (is_written && num > 0) {
+        const ssize_t done = write(file, bytes, num);
+        is_written = done > 0 || (done < 0 && errno == EINTR);
+        bytes += done > 0 ? done : 0;
+        num -= done > 0 ? (uint64_t)done : 0;
+    }
+    if (file >= 0 && close(file) != 0)
+        is_written = false;
+    return is_written;
+}
+
+#define LIST(member) .member = recorder.member.items, .num_##member = (uint32_t)recorder.member.num
+
+static void write_record(void)
+{
+    int version = 0;
+    ASK("cuDriverGetVersion", POINTER(&version), 0, 0, 0);
+    const braid_record_contents contents = {
+        .program = read_command_line(),
+        .driver_version = (uint32_t)version,
+        .num_contexts = recorder.num_contexts,
+        .num_threads = recorder.num_threads,
+        .num_events = recorder.num_events,
+        .most_bytes = recorder.most_bytes,
+        LIST(modules),
+        LIST(kernels),
+        LIST(parameters),
+        LIST(allocations),
+        LIST(streams),
+        LIST(operations),
+        LIST(graphs),
+        LIST(nodes),
+        LIST(befores),
+        LIST(frames),
+        LIST(strangers),
+    };
+    uint64_t num = 0;
+    uint8_t *bytes =
+        recorder.failed || recorder.store.failed ? NULL : braid_record_write(&contents, &num);
+    if (!bytes)
+        fputs("braid record: no memory for the record\n", stderr);
+    else if (!write_bytes(bytes, num))
+        fprintf(stderr, "braid record: '%s': %s\n", settings.path, strerror(errno));
+    braid_free(bytes);
+}
+
+static void finish(uint32_t first, uint32_t num)
+{
+    atomic_store(&recorder.phase, DONE);
+    if (!cut_out(first, num))
+        recorder.failed = true;
+    write_record();
+}
+
+// ---- frames by marks ----
+
+static void close_frame(void)
+{
+    braid_record_frame *frames = recorder.frames.items;
+    if (recorder.frames.num == 0)
+        return;
+    braid_record_frame *last = &frames[recorder.frames.num - 1];
+    last->num_operations =
+        recorder.dropped + (uint32_t)recorder.operations.num - last->first_operation;
+}
+
+static void open_frame(void)
+{
+    const braid_record_frame frame = { recorder.dropped + (uint32_t)recorder.operations.num, 0 };
+    if (!braid_array_put(&recorder.frames, &frame, sizeof(frame)))
+        recorder.failed = true;
+}
+
+static void drop_operations(size_t num)
+{
+    braid_record_operation *rows = recorder.operations.items;
+    recorder.dropped += (uint32_t)num;
+    recorder.operations.num -= num;
+    if (num > 0)
+        memmove(rows, rows + num, recorder.operations.num * sizeof(*rows));
+}
+
+static void finish_frames(void)
+{
+    if (recorder.frames.num == 0)
+        return;
+    const braid_record_frame *frames = recorder.frames.items;
+    const braid_record_frame *last = &frames[recorder.frames.num - 1];
+    finish(frames[0].first_operation,
+           last->first_operation + last->num_operations - frames[0].first_operation);
+}
+
+// The first mark drops all that was noted so far.
+static void mark(void)
+{
+    const uint64_t number = settings.num_marks++;
+    if (!settings.by_marks) {
+        settings.by_marks = true;
+        atomic_store(&recorder.phase, BEFORE);
+        drop_operations(recorder.operations.num);
+        // Streams and events that go until the record begins are not noted.
+        braid_pointer_map_finish(&recorder.stream_of);
+        braid_pointer_map_finish(&recorder.event_of);
+    }
+    close_frame();
+    if (number == settings.from + settings.frames) {
+        finish_frames();
+    } else if (number >= settings.from) {
+        open_frame();
+        atomic_store(&recorder.phase, RECORDING);
+    }
+}
+
+void recorder_mark_frame(void)
+{
+    recorder_lock();
+    if (!is_done())
+        mark();
+    recorder_unlock();
+}
+
+// For programs, by dlsym. Returns whether marks count.
+__attribute__((visibility("default"))) int braid_recorder_mark(void);
+
+int braid_recorder_mark(void)
+{
+    recorder_mark_frame();
+    return 1;
+}
+
+// ---- frames by launches ----
+
+static uint64_t number_launch(const braid_record_work *work)
+{
+    uint64_t hash = hash_bytes(&work->kernel, sizeof(work->kernel));
+    hash = hash_more(hash, work->grid, sizeof(work->grid));
+    hash = hash_more(hash, work->block, sizeof(work->block));
+    if (work->kind != BRAID_RECORD_GRAPH)
+        return hash;
+    const braid_record_graph *graph = recorder_row(&recorder.graphs, work->graph, sizeof(*graph));
+    for (uint32_t i = 0; i < graph->num_nodes; i++) {
+        const braid_record_node *node =
+            recorder_row(&recorder.nodes, graph->first_node + i, sizeof(*node));
+        hash = hash_more(hash, &node->work.kind, sizeof(node->work.kind));
+        hash = hash_more(hash, &node->work.kernel, sizeof(node->work.kernel));
+    }
+    return hash;
+}
+
+// Copies in front of the first launch of a frame belong to it, back to where the host waited.
+static uint32_t find_begin(const braid_record_operation *rows, uint32_t launch)
+{
+    uint32_t begin = launch;
+    while (begin > 0 && rows[begin - 1].work.kind != BRAID_RECORD_KERNEL &&
+           rows[begin - 1].work.kind != BRAID_RECORD_GRAPH &&
+           rows[begin - 1].work.kind != BRAID_RECORD_SYNCHRONISE)
+        begin--;
+    return begin;
+}
+
+// False: nothing repeats often enough.
+static bool keep_frames(const uint32_t *at, size_t num, const struct repetition *found)
+{
+    const braid_record_operation *rows = recorder.operations.items;
+    if (found->times <= settings.from)
+        return false;
+    const uint64_t left = found->times - settings.from;
+    const uint64_t wanted = left < settings.frames ? left : settings.frames;
+    for (uint64_t i = 0; i <= wanted; i++) {
+        const size_t launch = found->first + (size_t)(settings.from + i) * found->period;
+        uint32_t begin =
+            launch < num ? find_begin(rows, at[launch]) : (uint32_t)recorder.operations.num;
+        begin += recorder.dropped;
+        if (i > 0) {
+            braid_record_frame *last =
+                recorder_row(&recorder.frames, (uint32_t)recorder.frames.num - 1, sizeof(*last));
+            last->num_operations = begin - last->first_operation;
+        }
+        const braid_record_frame frame = { begin, 0 };
+        if (i < wanted && !braid_array_put(&recorder.frames, &frame, sizeof(frame)))
+            recorder.failed = true;
+    }
+    return recorder.frames.num > 0;
+}
+
+// With `at_end` the record ends even if nothing repeats: then it has all, without frames.
+static void finish_by_launches(bool at_end)
+{
+    const uint32_t num = (uint32_t)recorder.operations.num;
+    const braid_record_operation *rows = recorder.operations.items;
+    uint64_t *launches = braid_allocate((size_t)num * sizeof(*launches));
+    uint32_t *at = braid_allocate((size_t)num * sizeof(*at));
+    size_t num_launches = 0;
+    struct repetition found = { .times = 0 };
+    for (uint32_t i = 0; launches && at && i < num; i++) {
+        const braid_record_work *work = &rows[i].work;
+        if (rows[i].end_ns == 0 ||
+            (work->kind != BRAID_RECORD_KERNEL && work->kind != BRAID_RECORD_GRAPH))
+            continue;
+        at[num_launches] = i;
+        launches[num_launches++] = number_launch(work);
+    }
+    const bool repeats = launches && at &&
+                         recorder_find_repetition(launches, num_launches, &found) &&
+                         (at_end || found.times > settings.from + settings.frames) &&
+                         keep_frames(at, num_launches, &found);
+    braid_free(launches);
+    braid_free(at);
+    if (repeats) {
+        finish_frames();
+        return;
+    }
+    if (at_end) {
+        finish(recorder.dropped, num);
+        return;
+    }
+    drop_operations(num / 2);
+    settings.num_halves++;
+}
+
+void recorder_watch_frames(void)
+{
+    if (!settings.by_marks && recorder.operations.num >= settings.most_operations)
+        finish_by_launches(settings.num_halves == MOST_HALVES);
+}
+
+void recorder_finish(void)
+{
+    if (is_done())
+        return;
+    if (settings.by_marks) {
+        close_frame();
+        finish_frames();
+    } else if (recorder.operations.num > 0) {
+        finish_by_launches(true);
+    }
+    atomic_store(&recorder.phase, DONE);
+}
+
+// A child of a fork has what its parent noted, and writes nothing.
+__attribute__((destructor)) static void leave(void)
+{
+    if (settings.process != getpid())
+        return;
+    recorder_lock();
+    recorder_finish();
+    recorder_unlock();
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory, modules and functions of the program: noted from its first call on, since frames use
+// them.
+#include <stdio.h>
+#include <string.h>
+
+#include "record/recorder.h"
+
+// ---- allocations ----
+
+// Notes memory that a call has given, and where a record runs, the call.
+static void note_memory(const struct place *place, braid_record_allocation *allocation,
+                        bool is_variable)
+{
+    braid_record_work work;
+    recorder_clear_work(&work, BRAID_RECORD_ALLOCATE);
+    const word context = recorder_context();
+    recorder_lock();
+    const uint32_t known = recorder_find_memory(allocation->address);
+    if (is_variable && known != BRAID_RECORD_NONE) {
+        recorder_unlock();
+        return;
+    }
+    allocation->context = recorder_number_context(context);
+    allocation->device_address =
+        allocation->device_address ? allocation->device_address : allocation->address;
+    work.memory = recorder_add_memory(allocation);
+    recorder_unlock();
+    if (work.memory == BRAID_RECORD_NONE || is_variable)
+        return;
+    // The call is over: its memory was nobody's before.
+    const uint32_t operation = recorder_begin(place, &work);
+    recorder_lock();
+    if (operation != BRAID_RECORD_NONE) {
+        braid_record_allocation *row =
+            recorder_row(&recorder.allocations, work.memory, sizeof(*row));
+        row->born = operation;
+    }
+    recorder_unlock();
+    recorder_end(operation, SUCCEEDED);
+}
+
+// The detail of an allocating call: what it gives, and which words have the size and the stream.
+enum { SIZE_AT = 8, STREAM_AT = 16, NO_STREAM = 15 };
+#define GIVES(kind, size, stream) ((kind) | (size) << SIZE_AT | (uint64_t)(stream) << STREAM_AT)
+
+// (address *, ..): writes an address to its first argument.
+static word allocate(const struct driver_call *call, word *words)
+{
+    const unsigned stream = call->detail >> STREAM_AT & 15;
+    struct place place = { .has_stream = false };
+    if (stream != NO_STREAM)
+        place = recorder_place(call, words[stream]);
+    const word answer = call_driver(call, words);
+    if (answer != SUCCEEDED || is_done() || place.is_captured)
+        return answer;
+    braid_record_allocation allocation = {
+        .address = *(const uint64_t *)(uintptr_t)words[0],
+        .bytes = words[call->detail >> SIZE_AT & 15],
+        .kind = (braid_record_memory_kind)(call->detail & 255),
+        .module = BRAID_RECORD_NONE,
+    };
+    if (allocation.kind == BRAID_RECORD_PINNED)
+        ASK("cuMemHostGetDevicePointer_v2", POINTER(&allocation.device_address), allocation.address,
+            0, 0);
+    note_memory(&place, &allocation, false);
+    return answer;
+}
+
+// cuMemAllocPitch(address *, pitch *, width, height, element)
+static word allocate_rows(const struct driver_call *call, word *words)
+{
+    const word answer = call_driver(call, words);
+    if (answer != SUCCEEDED || is_done())
+        return answer;
+    braid_record_allocation allocation = {
+        .address = *(const uint64_t *)(uintptr_t)words[0],
+        .bytes = *(const size_t *)(uintptr_t)words[1] * words[3],
+        .module = BRAID_RECORD_NONE,
+    };
+    note_memory(&(struct place){ .has_stream = false }, &allocation, false);
+    return answer;
+}
+
+// (address, bytes, ..): memory that is there gets known to the driver.
+static word register_memory(const struct driver_call *call, word *words)
+{
+    const word answer = call_driver(call, words);
+    if (answer != SUCCEEDED || is_done())
+        return answer;
+    braid_record_allocation allocation = {
+        .address = words[0],
+        .bytes = words[1],
+        .kind = (braid_record_memory_kind)call->detail,
+        .module = BRAID_RECORD_NONE,
+    };
+    if (allocation.kind == BRAID_RECORD_HOST)
+        ASK("cuMemHostGetDevicePointer_v2", POINTER(&allocation.device_address), words[0], 0, 0);
+    note_memory(&(struct place){ .has_stream = false }, &allocation, false);
+    return answer;
+}
+
+// cuExternalMemoryGetMappedBuffer(address *, memory, { offset, bytes, flags } *)
+static word map_foreign(const struct driver_call *call, word *words)
+{
+    const word answer = call_driver(call, words);
+    if (answer != SUCCEEDED || is_done())
+        return answer;
+    braid_record_allocation allocation = {
+        .address = *(const uint64_t *)(uintptr_t)words[0],
+        .bytes = ((const uint64_t *)(uintptr_t)words[2])[1],
+        .kind = BRAID_RECORD_FOREIGN,
+        .module = BRAID_RECORD_NONE,
+    };
+    note_memory(&(struct place){ .has_stream = false }, &allocation, false);
+    return answer;
+}
+
+// (address, ..): the detail has the word with the stream. Another thread may get the address as
+// soon as the driver has it, so it is forgotten before.
+static word free_memory(const struct driver_call *call, word *words)
+{
+    struct place place = { .has_stream = false };
+    if (call->detail != NO_STREAM)
+        place = recorder_place(call, words[call->detail]);
+    if (is_done() || words[0] == 0 || place.is_captured)
+        return call_driver(call, words);
+    braid_record_work work;
+    recorder_clear_work(&work, BRAID_RECORD_FREE);
+    recorder_lock();
+    work.memory = recorder_take_memory(words[0]);
+    recorder_unlock();
+    if (work.memory == BRAID_RECORD_NONE)
+        return call_driver(call, words);
+    const uint32_t operation = recorder_begin(&place, &work);
+    const word answer = call_driver(call, words);
+    recorder_lock();
+    if (answer == SUCCEEDED)
+        recorder_free_memory(work.memory, operation);
+    else
+        recorder_keep_memory(work.memory, words[0]);
+    recorder_unlock();
+    recorder_end(operation, answer);
+    return answer;
+}
+
+// ---- modules ----
+
+enum { OF_LIBRARY = 1, FROM_FILE = 2 };
+
+// (module *, file or image, ..)
+static word load_module(const struct driver_call *call, word *words)
+{
+    const word answer = call_driver(call, words);
+    if (answer != SUCCEEDED || is_done())
+        return answer;
+    const void *second = (const void *)(uintptr_t)words[1];
+    const bool from_file = call->detail & FROM_FILE;
+    const word context = recorder_context();
+    struct array bytes = { .items = NULL };
+    FILE *stream = from_file ? fopen(second, "rbe") : NULL;
+    for (size_t got = 1; stream && got > 0;) {
+        char piece[1 << 14];
+        got = fread(piece, 1, sizeof(piece), stream);
+        char *to = braid_array_append(&bytes, got + 8, 1);
+        if (!to)
+            break;
+        memcpy(to, piece, got);
+        memset(to + got, 0, 8);
+        bytes.num -= 8;
+    }
+    if (stream)
+        fclose(stream);
+    recorder_lock();
+    recorder_add_module(*(const word *)(uintptr_t)words[0], call->detail & OF_LIBRARY, context,
+                        from_file ? second : "", from_file ? bytes.items : second);
+    recorder_unlock();
+    braid_array_finish(&bytes);
+    return answer;
+}
+
+static word unload_module(const struct driver_call *call, word *words)
+{
+    if (!is_done()) {
+        recorder_lock();
+        recorder_forget_module(words[0]);
+        recorder_unlock();
+    }
+    return call_driver(call, words);
+}
+
+// cuLibraryGetModule(module *, library)
+static word join_module(const struct driver_call *call, word *words)
+{
+    const word answer = call_driver(call, words);
+    if (answer != SUCCEEDED || is_done())
+        return answer;
+    recorder_lock();
+    const uint32_t module = recorder_find_module(words[1]);
+    if (module != BRAID_RECORD_NONE)
+        recorder_join_module(*(const word *)(uintptr_t)words[0], module);
+    recorder_unlock();
+    return answer;
+}
+
+// (function *, module, name): the driver gives one function for one name.
+static word get_function(const struct driver_call *call, word *words)
+{
+    const word answer = call_driver(call, words);
+    if (answer != SUCCEEDED || is_done())
+        return answer;
+    const word function = *(const word *)(uintptr_t)words[0];
+    recorder_lock();
+    const uint32_t module = recorder_find_module(words[1]);
+    if (braid_pointer_map_get(&recorder.kernel_of, (void *)(uintptr_t)function) == POINTER_MAP_NONE)
+        recorder_add_kernel(function, module, (const char *)(uintptr_t)words[2]);
+    recorder_unlock();
+    return answer;
+}
+
+// cuKernelGetFunction(function *, kernel)
+static word join_kernel(const struct driver_call *call, word *words)
+{
+    const word answer = call_driver(call, words);
+    if (answer != SUCCEEDED || is_done())
+        return answer;
+    recorder_lock();
+    const uint32_t kernel = braid_pointer_map_get(&recorder.kernel_of, (void *)(uintptr_t)words[1]);
+    if (kernel != POINTER_MAP_NONE)
+        recorder_join_kernel(*(const word *)(uintptr_t)words[0], kernel);
+    recorder_unlock();
+    return answer;
+}
+
+// (address *, bytes *, module, name)
+static word get_variable(const struct driver_call *call, word *words)
+{
+    const word answer = call_driver(call, words);
+    if (answer != SUCCEEDED || is_done() || words[0] == 0)
+        return answer;
+    const word address = *(const word *)(uintptr_t)words[0];
+    uint64_t begin = 0;
+    size_t bytes = 0;
+    if (words[1] != 0)
+        bytes = *(const size_t *)(uintptr_t)words[1];
+    else
+        ASK("cuMemGetAddressRange_v2", POINTER(&begin), POINTER(&bytes), address, 0);
+    recorder_lock();
+    braid_record_allocation allocation = {
+        .address = address,
+        .bytes = bytes,
+        .kind = BRAID_RECORD_VARIABLE,
+        .module = recorder_find_module(words[2]),
+        .name = recorder_keep_text((const char *)(uintptr_t)words[3]),
+    };
+    recorder_unlock();
+    note_memory(&(struct place){ .has_stream = false }, &allocation, true);
+    return answer;
+}
+
+const struct noted_call recorder_memory_calls[] = {
+    { "cuMemAlloc_v2", allocate, GIVES(BRAID_RECORD_DEVICE, 1, NO_STREAM), 3020 },
+    { "cuMemAllocPitch_v2", allocate_rows, 0, 3020 },
+    { "cuMemAllocManaged", allocate, GIVES(BRAID_RECORD_MANAGED, 1, NO_STREAM), 6000 },
+    { "cuMemAllocHost_v2", allocate, GIVES(BRAID_RECORD_PINNED, 1, NO_STREAM), 3020 },
+    { "cuMemHostAlloc", allocate, GIVES(BRAID_RECORD_PINNED, 1, NO_STREAM), 2020 },
+    { "cuMemAllocAsync", allocate, GIVES(BRAID_RECORD_POOL, 1, 2), 11020 },
+    { "cuMemAllocFromPoolAsync", allocate, GIVES(BRAID_RECORD_POOL, 1, 3), 11020 },
+    { "cuMemHostRegister_v2", register_memory, BRAID_RECORD_HOST, 6050 },
+    { "cuMemMap", register_memory, BRAID_RECORD_MAPPED, 10020 },
+    { "cuExternalMemoryGetMappedBuffer", map_foreign, 0, 10000 },
+    { "cuMemFree_v2", free_memory, NO_STREAM, 3020 },
+    { "cuMemFreeHost", free_memory, NO_STREAM, 2000 },
+    { "cuMemFreeAsync", free_memory, 1, 11020 },
+    { "cuMemHostUnregister", free_memory, NO_STREAM, 4000 },
+    { "cuMemUnmap", free_memory, NO_STREAM, 10020 },
+    { "cuModuleLoad", load_module, FROM_FILE, 2000 },
+    { "cuModuleLoadData", load_module, 0, 2000 },
+    { "cuModuleLoadDataEx", load_module, 0, 2010 },
+    { "cuModuleLoadFatBinary", load_module, 0, 2000 },
+    { "cuLibraryLoadData", load_module, OF_LIBRARY, 12000 },
+    { "cuLibraryLoadFromFile", load_module, OF_LIBRARY | FROM_FILE, 12000 },
+    { "cuModuleUnload", unload_module, 0, 2000 },
+    { "cuLibraryUnload", unload_module, 0, 12000 },
+    { "cuModuleGetFunction", get_function, 0, 2000 },
+    { "cuLibraryGetKernel", get_function, 0, 12000 },
+    { "cuLibraryGetModule", join_module, 0, 12000 },
+    { "cuKernelGetFunction", join_kernel, 0, 12000 },
+    { "cuModuleGetGlobal_v2", get_variable, 0, 3020 },
+    { "cuLibraryGetGlobal", get_variable, 0, 12000 },
+    { "cuLibraryGetManaged", get_variable, 0, 12000 },
+    { NULL, NULL, 0, 0 },
+};

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorder: a library that stands before the driver, forwards all calls, and notes some.
+//
+// It is a library of its own, libbraid_record.so. One lock guards all that it knows. Under it the
+// driver is asked about streams alone.
+#ifndef BRAID_RECORD_RECORDER_H
+#define BRAID_RECORD_RECORDER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <braid/record.h>
+
+#include "base/array.h"
+#include "base/pointer_map.h"
+#include "base/store.h"
+
+typedef uint64_t word; // an argument
+
+enum { NUM_WORDS = 12, SUCCEEDED = 0 };
+
+// ---- the driver (load.c) ----
+
+struct driver_call;
+typedef word call_handler(const struct driver_call *call, word *words);
+
+// A function of the driver. `real` is NULL where the driver lacks it.
+struct driver_call {
+    const char *name;
+    void *real;
+    call_handler *handler; // NULL: it is not noted
+    uint64_t detail;       // of the handler
+    bool per_thread;       // stream 0 is the one of the thread
+};
+
+// A row of what is noted. A name with _ptsz or _ptds behind it is noted, too.
+struct noted_call {
+    const char *name;
+    call_handler *handler;
+    uint64_t detail;
+    int since; // the version of CUDA that gave this shape to the name without _vN
+};
+
+extern const struct noted_call recorder_memory_calls[], recorder_work_calls[],
+    recorder_graph_calls[]; // each ends with a row of zeros
+
+static inline word call_driver(const struct driver_call *call, const word *w)
+{
+    typedef word any(word, word, word, word, word, word, word, word, word, word, word, word);
+    any *function = (any *)(uintptr_t)call->real;
+    return (uint32_t)function(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10],
+                              w[11]);
+}
+
+// Asks the driver something by the exported name. A driver without the function fails.
+word recorder_ask(const char *name, word a, word b, word c, word d, word e);
+#define ASK(name, a, b, c, d) recorder_ask(name, (word)(a), (word)(b), (word)(c), (word)(d), 0)
+#define POINTER(value) ((word)(uintptr_t)(value))
+
+// ---- what is known (state.c) ----
+
+enum recorder_phase { BEFORE, RECORDING, DONE };
+
+struct known_exec;
+
+struct recorder {
+    pthread_mutex_t lock;
+    _Atomic int phase;     // read without the lock where a call comes in
+    _Atomic int captures;  // streams that capture
+    bool failed;           // memory ran out: no record
+    struct store store;    // bytes that the record points to
+    uint64_t stored_bytes; // copied from host memory
+    uint64_t most_bytes, most_stored, most_text;
+    // Arrays of the record, and the handles of their rows.
+    struct array modules, kernels, parameters, allocations, streams, operations, frames, strangers;
+    struct array graphs, nodes, befores;
+    struct array free_allocations; // rows that nothing points to
+    struct pointer_map module_of, kernel_of, allocation_at, stream_of, event_of, context_of;
+    struct pointer_map exec_of, condition_of;
+    struct array execs, conditions; // of snapshot.c
+    uint32_t num_contexts, num_threads, num_events;
+    uint32_t dropped; // operations before the first of the array
+};
+
+extern struct recorder recorder;
+
+static inline bool is_recording(void)
+{
+    return atomic_load_explicit(&recorder.phase, memory_order_relaxed) == RECORDING;
+}
+
+static inline bool is_done(void)
+{
+    return atomic_load_explicit(&recorder.phase, memory_order_relaxed) == DONE;
+}
+
+void recorder_lock(void);
+void recorder_unlock(void);
+
+// All below are called under the lock.
+
+// Copies of bytes and texts that last as long as the recorder. NULL: memory ran out, and `failed`.
+void *recorder_keep(const void *bytes, uint64_t num);
+const char *recorder_keep_text(const char *text);
+
+// Numbers of handles. A handle that is not known gets one.
+uint32_t recorder_number_context(word context);
+uint32_t recorder_number_event(word event);
+void recorder_forget_event(word event);
+uint32_t recorder_number_thread(void);
+
+// A row that does not exist gets NONE, and so does all where memory ran out.
+uint32_t recorder_add_module(word handle, bool is_library, word context, const char *file,
+                             const void *image);
+void recorder_join_module(word handle, uint32_t module); // a second handle of it
+void recorder_forget_module(word handle);
+uint32_t recorder_find_module(word handle);
+uint32_t recorder_add_kernel(word handle, uint32_t module, const char *name);
+void recorder_join_kernel(word handle, uint32_t kernel);
+
+// Adds memory, or forgets it. `operation` is NONE where none was noted.
+uint32_t recorder_add_memory(const braid_record_allocation *allocation);
+uint32_t recorder_find_memory(word address);
+uint32_t recorder_take_memory(word address);
+void recorder_free_memory(uint32_t memory, uint32_t operation);
+void recorder_keep_memory(uint32_t memory, word address); // the free failed
+
+void *recorder_row(struct array *array, uint32_t number, size_t bytes);
+
+// ---- operations (operation.c) ----
+
+uint64_t recorder_now(void);
+word recorder_context(void); // the current one's handle
+
+// The work of no kind: all indices are NONE.
+void recorder_clear_work(braid_record_work *work, braid_record_work_kind kind);
+
+// A stream as an argument. Without the lock.
+struct place {
+    word stream;
+    bool per_thread, has_stream;
+    bool is_captured;
+    word context;
+};
+struct place recorder_place(const struct driver_call *call, word stream);
+
+// Begins an operation, and ends it with the driver's answer. NONE: not recording, or captured.
+uint32_t recorder_begin(const struct place *place, const braid_record_work *work);
+void recorder_end(uint32_t operation, word answer);
+
+// The operation, under the lock; NULL: it is dropped.
+braid_record_operation *recorder_operation(uint32_t number);
+// The number of a stream, under the lock.
+uint32_t recorder_number_stream(const struct place *place);
+
+// The number of a launched function, with all that the driver tells of it. Without the lock.
+uint32_t recorder_number_kernel(word function);
+// Fills parameters from arguments, with memory of the store. Without the lock.
+void recorder_take_parameters(uint32_t kernel, void **arguments, void **extra,
+                              braid_record_work *work, struct store *store);
+
+// A function that is not understood. Without the lock.
+void recorder_note_stranger(const char *name, uint64_t num_calls);
+
+// ---- copies (work_calls.c) ----
+
+struct box_side { // of CUDA_MEMCPY3D
+    size_t x, y, z, lod;
+    int type;
+    const void *host;
+    uint64_t device, array;
+    void *reserved;
+    size_t pitch, height;
+};
+
+struct box { // CUDA_MEMCPY3D
+    struct box_side from, to;
+    size_t width, height, depth;
+};
+
+braid_record_end recorder_end_of_box(const struct box_side *side);
+
+// ---- executable graphs (snapshot.c) ----
+
+// The graph of the exec as it is now, as a row of the record; NONE: not known. Under the lock.
+uint32_t recorder_publish_exec(word exec, const char **out_strange);
+
+// ---- frames (frames.c, finish.c) ----
+
+// The mark of a program. Without the lock.
+void recorder_mark_frame(void);
+// Under the lock, behind each operation: drops old ones, or ends the record.
+void recorder_watch_frames(void);
+// Finds repeated launches and writes the record. Under the lock.
+void recorder_finish(void);
+// Reads the settings. Under the lock.
+void recorder_start(void);
+
+#endif

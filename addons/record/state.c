@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the recorder knows of the program: its modules, kernels, memory, contexts and events.
+#include <elf.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "record/recorder.h"
+
+struct recorder recorder = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void recorder_lock(void)
+{
+    pthread_mutex_lock(&recorder.lock);
+}
+
+void recorder_unlock(void)
+{
+    pthread_mutex_unlock(&recorder.lock);
+}
+
+static const void *key_of(word handle)
+{
+    return (const void *)(uintptr_t)handle;
+}
+
+void *recorder_row(struct array *array, uint32_t number, size_t bytes)
+{
+    return (char *)array->items + number * bytes;
+}
+
+// ---- bytes ----
+
+void *recorder_keep(const void *bytes, uint64_t num)
+{
+    char *copy = braid_store_take(&recorder.store, 1, num + 1);
+    recorder.failed = recorder.failed || !copy;
+    if (copy && num > 0)
+        memcpy(copy, bytes, num);
+    return copy;
+}
+
+const char *recorder_keep_text(const char *text)
+{
+    const char *copy = text && *text ? recorder_keep(text, strlen(text)) : "";
+    return copy ? copy : "";
+}
+
+// ---- numbers ----
+
+static uint32_t put(struct pointer_map *map, word handle, uint32_t number)
+{
+    braid_pointer_map_take(map, key_of(handle));
+    if (!braid_pointer_map_reserve(map)) {
+        recorder.failed = true;
+        return BRAID_RECORD_NONE;
+    }
+    braid_pointer_map_put(map, key_of(handle), number);
+    return number;
+}
+
+static uint32_t number(struct pointer_map *map, word handle, uint32_t *num)
+{
+    const uint32_t known = braid_pointer_map_get(map, key_of(handle));
+    if (known != POINTER_MAP_NONE)
+        return known;
+    const uint32_t next = put(map, handle, *num);
+    *num += next != BRAID_RECORD_NONE;
+    return next;
+}
+
+// No context is one, too: the map takes no NULL.
+uint32_t recorder_number_context(word context)
+{
+    return number(&recorder.context_of, context + 1, &recorder.num_contexts);
+}
+
+uint32_t recorder_number_event(word event)
+{
+    return number(&recorder.event_of, event + 1, &recorder.num_events);
+}
+
+void recorder_forget_event(word event)
+{
+    braid_pointer_map_take(&recorder.event_of, key_of(event + 1));
+}
+
+uint32_t recorder_number_thread(void)
+{
+    static _Thread_local uint32_t mine;
+    if (mine == 0)
+        mine = ++recorder.num_threads;
+    return mine - 1;
+}
+
+static void *append(struct array *array, size_t bytes, uint32_t *out_number)
+{
+    void *row = braid_array_append(array, 1, bytes);
+    recorder.failed = recorder.failed || !row;
+    *out_number = row ? (uint32_t)(array->num - 1) : BRAID_RECORD_NONE;
+    return row;
+}
+
+// ---- modules ----
+
+static uint64_t bytes_of_elf(const void *image)
+{
+    const Elf64_Ehdr *head = image;
+    uint64_t end = head->e_shoff + (uint64_t)head->e_shnum * head->e_shentsize;
+    const uint64_t segments = head->e_phoff + (uint64_t)head->e_phnum * head->e_phentsize;
+    return end > segments ? end : segments;
+}
+
+// The text behind a fatbin's head, or behind a wrapper of one.
+static const void *find_text(const void *image, braid_record_text_kind *out_kind, uint64_t *out_num)
+{
+    struct {
+        uint32_t magic, version;
+        const void *data;
+    } wrapper;
+    struct {
+        uint32_t magic;
+        uint16_t version, bytes;
+        uint64_t rest;
+    } fatbin;
+    *out_kind = BRAID_RECORD_OTHER_TEXT;
+    *out_num = 0;
+    memcpy(&wrapper.magic, image, 4);
+    if (wrapper.magic == 0x466243b1) {
+        memcpy(&wrapper, image, sizeof(wrapper));
+        return find_text(wrapper.data, out_kind, out_num);
+    }
+    if (wrapper.magic == 0xba55ed50) {
+        memcpy(&fatbin, image, sizeof(fatbin));
+        *out_kind = BRAID_RECORD_FATBIN;
+        *out_num = fatbin.bytes + fatbin.rest;
+    } else if (memcmp(image, ELFMAG, SELFMAG) == 0) {
+        *out_kind = BRAID_RECORD_CUBIN;
+        *out_num = bytes_of_elf(image);
+    } else {
+        *out_kind = BRAID_RECORD_PTX;
+        *out_num = strlen(image);
+    }
+    return image;
+}
+
+uint32_t recorder_add_module(word handle, bool is_library, word context, const char *file,
+                             const void *image)
+{
+    uint32_t number;
+    braid_record_module *module = append(&recorder.modules, sizeof(*module), &number);
+    if (!module)
+        return number;
+    *module = (braid_record_module){
+        .file = recorder_keep_text(file),
+        .is_library = is_library,
+        .context = is_library ? BRAID_RECORD_NONE : recorder_number_context(context),
+    };
+    if (image) {
+        const void *text = find_text(image, &module->kind, &module->all_bytes);
+        if (module->all_bytes <= recorder.most_text)
+            module->text = recorder_keep(text, module->all_bytes);
+        module->text_bytes = module->text ? module->all_bytes : 0;
+    }
+    return put(&recorder.module_of, handle, number);
+}
+
+void recorder_join_module(word handle, uint32_t module)
+{
+    put(&recorder.module_of, handle, module);
+}
+
+uint32_t recorder_find_module(word handle)
+{
+    return braid_pointer_map_get(&recorder.module_of, key_of(handle));
+}
+
+// Kernels of the module are gone, too. Their handles may come again.
+void recorder_forget_module(word handle)
+{
+    const uint32_t module = braid_pointer_map_take(&recorder.module_of, key_of(handle));
+    for (size_t i = 0; module != POINTER_MAP_NONE && i < recorder.kernel_of.num_slots; i++) {
+        const struct pointer_slot slot = recorder.kernel_of.slots[i];
+        const braid_record_kernel *kernels = recorder.kernels.items;
+        if (!slot.key || kernels[slot.value].module != module)
+            continue;
+        braid_pointer_map_take(&recorder.kernel_of, slot.key);
+        i = (size_t)-1; // the slots have moved
+    }
+}
+
+// ---- kernels ----
+
+uint32_t recorder_add_kernel(word handle, uint32_t module, const char *name)
+{
+    uint32_t number;
+    braid_record_kernel *kernel = append(&recorder.kernels, sizeof(*kernel), &number);
+    if (!kernel)
+        return number;
+    *kernel = (braid_record_kernel){
+        .name = recorder_keep_text(name),
+        .module = module,
+        .num_parameters = BRAID_RECORD_NONE,
+        .first_parameter = BRAID_RECORD_NONE, // nobody has asked the driver
+    };
+    return put(&recorder.kernel_of, handle, number);
+}
+
+void recorder_join_kernel(word handle, uint32_t kernel)
+{
+    put(&recorder.kernel_of, handle, kernel);
+}
+
+// ---- memory ----
+
+// Before the record a row is used again, when its memory is freed.
+uint32_t recorder_add_memory(const braid_record_allocation *allocation)
+{
+    uint32_t number;
+    braid_record_allocation *row;
+    if (recorder.free_allocations.num > 0) {
+        number = ((uint32_t *)recorder.free_allocations.items)[--recorder.free_allocations.num];
+        row = recorder_row(&recorder.allocations, number, sizeof(*row));
+    } else {
+        row = append(&recorder.allocations, sizeof(*row), &number);
+    }
+    if (!row)
+        return number;
+    *row = *allocation;
+    row->born = row->freed_at = BRAID_RECORD_NONE;
+    row->name = row->name ? row->name : "";
+    put(&recorder.allocation_at, allocation->address, number);
+    return number;
+}
+
+uint32_t recorder_find_memory(word address)
+{
+    return braid_pointer_map_get(&recorder.allocation_at, key_of(address));
+}
+
+uint32_t recorder_take_memory(word address)
+{
+    return braid_pointer_map_take(&recorder.allocation_at, key_of(address));
+}
+
+void recorder_keep_memory(uint32_t memory, word address)
+{
+    put(&recorder.allocation_at, address, memory);
+}
+
+void recorder_free_memory(uint32_t memory, uint32_t operation)
+{
+    braid_record_allocation *row = recorder_row(&recorder.allocations, memory, sizeof(*row));
+    if (operation != BRAID_RECORD_NONE)
+        row->freed_at = operation;
+    else if (row->born == BRAID_RECORD_NONE && !is_recording() &&
+             !braid_array_put(&recorder.free_allocations, &memory, sizeof(memory)))
+        recorder.failed = true;
+}
