@@ -19,7 +19,7 @@ def read(name):
 
 def options_of_help():
     return {command: set(re.findall(r"^  (--[a-z-]+)", braid(command, "--help").out, re.MULTILINE))
-            for command in ("plan", "run", "tune", "report", "simulate", "replay", "diff", "kernel", "devices")}
+            for command in ("plan", "run", "tune", "report", "simulate", "replay", "diff", "kernel", "record", "devices")}
 
 
 def the_man_page_has_every_option():

@@ -13,6 +13,7 @@ enum exit_status command_simulate(int argc, char **argv);
 enum exit_status command_diff(int argc, char **argv);
 enum exit_status command_replay(int argc, char **argv);
 enum exit_status command_kernel(int argc, char **argv);
+enum exit_status command_record(int argc, char **argv);
 enum exit_status command_devices(int argc, char **argv);
 
 #endif

@@ -21,6 +21,7 @@ static const char help[] =
     "  braid replay FILE         run a captured frame node by node; name the first that differs\n"
     "  braid diff OLD NEW        compare two plans or runs in JSON; fail where a frame grew\n"
     "  braid kernel FILE.ptx     list what its kernels read and write, and what is not proven\n"
+    "  braid record -- PROGRAM   write down what frames of a CUDA program hand to the driver\n"
     "  braid devices             list the backends and their devices\n"
     "  braid version             print the version\n"
     "  braid help [TOPIC]        print this text; TOPIC: a command, files, pictures or status\n"
@@ -32,9 +33,10 @@ static const struct {
     const char *name;
     enum exit_status (*run)(int argc, char **argv);
 } commands[] = {
-    { "plan", command_plan },     { "run", command_run },           { "tune", command_tune },
-    { "report", command_report }, { "simulate", command_simulate }, { "diff", command_diff },
-    { "replay", command_replay }, { "kernel", command_kernel },     { "devices", command_devices },
+    { "plan", command_plan },       { "run", command_run },           { "tune", command_tune },
+    { "report", command_report },   { "simulate", command_simulate }, { "diff", command_diff },
+    { "replay", command_replay },   { "kernel", command_kernel },     { "record", command_record },
+    { "devices", command_devices },
 };
 
 // Prints what a command says to --help.

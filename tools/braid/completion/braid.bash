@@ -4,7 +4,7 @@ _braid() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate replay diff kernel devices version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate replay diff kernel record devices version help" -- "$word")
         return
     fi
     case $before in
@@ -13,7 +13,7 @@ _braid() {
     --against) mapfile -t COMPREPLY < <(compgen -W "serial cpu cuda hip" -- "$word"); return ;;
     --type) mapfile -t COMPREPLY < <(compgen -W "float32 float64" -- "$word"); return ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams graph" -- "$word"); return ;;
-    --lanes | --copy-cost | --copy-rate | --edge-cost | --start-cost | --call-cost | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget | --tolerance | --iterations) COMPREPLY=(); return ;;
+    --lanes | --copy-cost | --copy-rate | --edge-cost | --start-cost | --call-cost | --copy-bytes | --from | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget | --tolerance | --iterations) COMPREPLY=(); return ;;
     --kernels | --tuned | --plan | --save-plan | --places | --costs | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
@@ -25,12 +25,13 @@ _braid() {
     replay) options="--device --against --audit --kernels --lanes --iterations --tolerance --type --help" ;;
     diff) options="--limit --help" ;;
     kernel) options="--json --help" ;;
+    record) options="--out --from --frames --marks --copy-bytes --help" ;;
     devices) options="--json --help" ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
     elif [ "$command" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate replay diff kernel devices files pictures status" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate replay diff kernel record devices files pictures status" -- "$word")
     elif [ "$command" = replay ]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
     elif [ "$command" = diff ]; then
