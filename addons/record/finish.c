@@ -458,7 +458,7 @@ void recorder_finish(void)
     atomic_store(&recorder.phase, DONE);
 }
 
-// A child of a fork has what its parent noted, and writes nothing.
+// A child of a fork has a copy of its parent's notes, and writes nothing.
 __attribute__((destructor)) static void leave(void)
 {
     if (settings.process != getpid())

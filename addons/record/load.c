@@ -2,8 +2,8 @@
 // Finds the driver behind the recorder, and leads each call there.
 //
 // A function that is not noted costs one jump. The slot of each function leads to
-// recorder_forward until the driver is loaded; then to the driver, to recorder_noted where a
-// handler notes it, or still to recorder_forward where it may write and no handler knows it.
+// recorder_forward until the driver is loaded. Then it leads to the driver, or to recorder_noted
+// where a handler notes the call. It stays where a call may write and no handler knows it.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static bool is_strange[NUM_CALLS]; // may launch or write, and nobody knows how
 static void *driver;
 static _Thread_local bool is_inside; // the driver may call its own functions through here
 
-// Functions that begin so, and that no handler knows, launch, write, or change what a graph does.
+// Functions that begin so, and that no handler knows, launch, write, or change a graph.
 static const char *const strange[] = {
     "cuCtxRecordEvent",
     "cuCtxWaitEvent",

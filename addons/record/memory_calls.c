@@ -40,7 +40,7 @@ static void note_memory(const struct place *place, braid_record_allocation *allo
     recorder_end(operation, SUCCEEDED);
 }
 
-// The detail of an allocating call: what it gives, and which words have the size and the stream.
+// The detail of an allocating call: the kind of memory, and the words with the size and the stream.
 enum { SIZE_AT = 8, STREAM_AT = 16, NO_STREAM = 15 };
 #define GIVES(kind, size, stream) ((kind) | (size) << SIZE_AT | (uint64_t)(stream) << STREAM_AT)
 

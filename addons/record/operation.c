@@ -2,7 +2,7 @@
 // Operations: each is noted before the driver gets the call, and dropped if the driver refuses it.
 //
 // Work stands where its call began, and a synchronisation where its call returned. So work behind a
-// synchronisation was handed to the driver after that had ended, whichever thread did it.
+// synchronisation, on any thread, was handed to the driver after that had ended.
 #include <string.h>
 #include <time.h>
 

@@ -9,8 +9,8 @@
 
 #include "base/array.h"
 
-// Fills first_before and num_befores of each operation, and appends to the array of uint32_t. The
-// contents are checked, but for these. False: memory ran out.
+// Fills first_before and num_befores of each operation, and appends to the array of uint32_t. All
+// else in the contents is checked. False: memory ran out.
 bool braid_record_order(const braid_record_contents *contents, braid_record_operation *operations,
                         struct array *befores);
 

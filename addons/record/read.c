@@ -250,7 +250,7 @@ static braid_status read_arrays(struct reading *reading)
     return status;
 }
 
-// ---- what rows say of each other ----
+// ---- rows that point to others ----
 
 static braid_status refuse_row(struct reading *reading, enum record_section section, uint32_t row,
                                const char *reason)

@@ -35,7 +35,7 @@ struct driver_call {
     bool per_thread;       // stream 0 is the one of the thread
 };
 
-// A row of what is noted. A name with _ptsz or _ptds behind it is noted, too.
+// A call that is noted. A name with _ptsz or _ptds behind it is noted, too.
 struct noted_call {
     const char *name;
     call_handler *handler;
@@ -59,7 +59,7 @@ word recorder_ask(const char *name, word a, word b, word c, word d, word e);
 #define ASK(name, a, b, c, d) recorder_ask(name, (word)(a), (word)(b), (word)(c), (word)(d), 0)
 #define POINTER(value) ((word)(uintptr_t)(value))
 
-// ---- what is known (state.c) ----
+// ---- modules, kernels, memory, handles (state.c) ----
 
 enum recorder_phase { BEFORE, RECORDING, DONE };
 

@@ -52,7 +52,7 @@ struct record_member {
 // and the last one has no struct.
 struct record_rows {
     const char *name;
-    size_t bytes;            // of a struct
+    size_t bytes;            // that a struct has
     size_t array_at, num_at; // in braid_record_contents
     const struct record_member *members;
     uint32_t num_members;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Types of nodes, and what the driver is asked.
+// Types of nodes, and numbers of questions to the driver.
 enum {
     NODE_KERNEL = 0,
     NODE_COPY = 1,
@@ -122,7 +122,7 @@ static bool read_child(struct known_exec *exec, word node, braid_record_work *wo
     return true;
 }
 
-// What the program said when it added the node, or what a driver since CUDA 13.2 says.
+// As the program said when it added the node, or as a driver since CUDA 13.2 says.
 static bool find_condition(word node, struct known_condition *out_condition)
 {
     struct {
@@ -296,10 +296,10 @@ static bool read_edges(word graph, struct edges *edges)
 // Nodes by the number of the driver's list.
 struct order {
     struct pointer_map number_of;
-    uint32_t *place;  // of each node, in an order that the edges allow
+    uint32_t *place;  // each node's, in an order that the edges allow
     uint32_t *sorted; // the nodes in that order
     uint32_t *waits;  // edges to each node that are left
-    uint32_t *first;  // of each node: its edges in `edges`
+    uint32_t *first;  // each node's edges in `edges`
     uint32_t *edges;  // the edges, by the node that they begin at
 };
 

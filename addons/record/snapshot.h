@@ -5,11 +5,11 @@
 
 #include "record/recorder.h"
 
-// A node, and what it needs when the graph gets into the record.
+// A node, and handles that become numbers when the graph gets into the record.
 struct known_node {
     braid_record_node node;
     word handle;             // CUgraphNode
-    uint64_t address, bytes; // of memory that it allocates or frees; an event
+    uint64_t address, bytes; // the memory that it allocates or frees; an event
 };
 
 // An exec: its graphs, children first, and it itself last. Indices count inside it.
@@ -22,7 +22,7 @@ struct known_exec {
     bool failed;
 };
 
-// A conditional node, whose driver may not tell what it is.
+// A conditional node, whose driver may tell nothing of it.
 struct known_condition {
     braid_record_condition kind;
     uint64_t handle;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recorder knows of the program: its modules, kernels, memory, contexts and events.
+// All that the recorder knows of the program: its modules, kernels, memory, contexts and events.
 #include <elf.h>
 #include <pthread.h>
 #include <string.h>

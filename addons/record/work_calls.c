@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work on streams: launches, copies, fills, events, and what the host waits for.
+// Work on streams: launches, copies, fills, events, and waits of the host.
 #include <string.h>
 
 #include "record/recorder.h"
@@ -168,7 +168,7 @@ static const char *row_of(const braid_record_work *work, uint64_t y, uint64_t z)
                                      ((z + from->z) * from->rows + y + from->y) * from->pitch);
 }
 
-// Copies what the copy sends, row after row.
+// Keeps the bytes that the copy sends, row after row.
 static void take_bytes(braid_record_work *work)
 {
     const uint64_t num = work->width * work->height * work->depth;
@@ -262,7 +262,7 @@ static uint64_t address_named(int type, const void *host, uint64_t device, uint6
     return type == HOST ? POINTER(host) : type == ARRAY ? array : device;
 }
 
-struct plane { // of CUDA_MEMCPY2D
+struct plane { // a part of CUDA_MEMCPY2D
     size_t x, y;
     int type;
     const void *host;

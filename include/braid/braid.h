@@ -16,6 +16,7 @@
 #include <braid/managed.h>
 #include <braid/pool.h>
 #include <braid/rank.h>
+#include <braid/record.h>
 #include <braid/region.h>
 #include <braid/schedule.h>
 #include <braid/status.h>

@@ -22,6 +22,7 @@
 #include <braid/cpp/import.hpp>
 #include <braid/cpp/kernel.hpp>
 #include <braid/cpp/ranks.hpp>
+#include <braid/cpp/record.hpp>
 #include <braid/cpp/result.hpp>
 #include <braid/cpp/runner.hpp>
 #include <braid/cpp/schedule.hpp>
@@ -39,6 +40,7 @@ using schedule = basic_schedule<throwing>;
 using exec = basic_exec<throwing>;
 using ranks = basic_ranks<throwing>;
 using imported = basic_imported<throwing>;
+using record = basic_record<throwing>;
 using runner = basic_runner<throwing>;
 using external = basic_external<throwing>;
 template <class T> using memory = basic_memory<T>;
@@ -54,6 +56,7 @@ using schedule = basic_schedule<returning>;
 using exec = basic_exec<returning>;
 using ranks = basic_ranks<returning>;
 using imported = basic_imported<returning>;
+using record = basic_record<returning>;
 using runner = basic_runner<returning>;
 using external = basic_external<returning>;
 } // namespace checked

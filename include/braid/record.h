@@ -32,7 +32,7 @@ typedef enum braid_record_text_kind {
 typedef struct braid_record_module {
     const char *file; // where the program named one, else ""
     braid_record_text_kind kind;
-    bool is_library;     // of cuLibraryLoadData
+    bool is_library;     // cuLibraryLoadData made it
     uint32_t context;    // a number for each context; BRAID_RECORD_NONE: a library has none
     uint64_t text_bytes; // that `text` has
     const void *text;    // a NUL stands behind it. NULL: none, or over the limit of the recorder
@@ -47,8 +47,8 @@ typedef struct braid_record_kernel {
     uint32_t first_parameter;
     uint32_t shared_bytes;         // that its code states
     uint32_t dynamic_shared_bytes; // the most that the program allowed
-    uint32_t registers;            // of a thread
-    uint32_t max_threads;          // of a block
+    uint32_t registers;            // that a thread has
+    uint32_t max_threads;          // that a block may have
 } braid_record_kernel;
 
 typedef struct braid_record_parameter {
@@ -63,18 +63,18 @@ typedef enum braid_record_memory_kind {
     BRAID_RECORD_HOST,     // the program's own, which cuMemHostRegister pinned
     BRAID_RECORD_MAPPED,   // cuMemMap: a range of virtual addresses
     BRAID_RECORD_VARIABLE, // a module's, which the program asked for
-    BRAID_RECORD_FOREIGN,  // of another process or interface
-    BRAID_RECORD_OF_GRAPH, // of an allocation node
+    BRAID_RECORD_FOREIGN,  // another process or interface has it
+    BRAID_RECORD_OF_GRAPH, // an allocation node gives it
 } braid_record_memory_kind;
 
 // Memory of the program. Two may have one address, one after the other.
 typedef struct braid_record_allocation {
     uint64_t address, bytes;
-    uint64_t device_address; // of pinned memory, else `address`
+    uint64_t device_address; // `address`, but where pinned memory has two
     braid_record_memory_kind kind;
     uint32_t context;
-    uint32_t module;         // of a variable, else BRAID_RECORD_NONE
-    const char *name;        // of a variable, else ""
+    uint32_t module;         // a variable's, else BRAID_RECORD_NONE
+    const char *name;        // a variable's, else ""
     uint32_t born, freed_at; // operations; BRAID_RECORD_NONE: before the record, and after it
 } braid_record_allocation;
 
@@ -90,7 +90,7 @@ typedef struct braid_record_stream {
     braid_record_stream_kind kind;
     uint32_t context;
     int32_t priority;
-    uint32_t thread; // of BRAID_RECORD_PER_THREAD: a number for each thread
+    uint32_t thread; // if BRAID_RECORD_PER_THREAD: a number for each thread
 } braid_record_stream;
 
 typedef enum braid_record_work_kind {
@@ -124,7 +124,7 @@ typedef struct braid_record_end {
     uint64_t x, y, z;     // bytes, rows, layers
 } braid_record_end;
 
-// What a SYNCHRONISE waited for.
+// The work that a SYNCHRONISE waited for.
 typedef enum braid_record_scope {
     BRAID_RECORD_NO_SCOPE,
     BRAID_RECORD_OF_STREAM,    // all work on `scope_of`, a stream
@@ -143,7 +143,7 @@ typedef enum braid_record_condition {
 // A piece of work. Members that its kind does not name are zero, "", NULL or BRAID_RECORD_NONE.
 typedef struct braid_record_work {
     braid_record_work_kind kind;
-    const char *name; // of BRAID_RECORD_UNKNOWN: the driver's function
+    const char *name; // the driver's function, if BRAID_RECORD_UNKNOWN
 
     uint32_t kernel;
     uint32_t grid[3], block[3], cluster[3]; // cluster: 0 where none is given
@@ -156,7 +156,7 @@ typedef struct braid_record_work {
 
     braid_record_end from, to;     // copies; fills have only `to`, with x, y, z as 0
     uint64_t width, height, depth; // bytes, rows, layers: of copies, fills
-    uint32_t value, value_bytes;   // of fills: 1, 2 or 4 bytes
+    uint32_t value, value_bytes;   // a fill's: 1, 2 or 4 bytes
     // The bytes that a copy from host memory sent, row after row. NULL: it is none, or it is over
     // the limit of the recorder, or a node's. The digest is also of bytes over the limit.
     uint64_t num_bytes;
@@ -212,7 +212,7 @@ typedef struct braid_record_contents {
     const char *program;     // its command line
     uint32_t driver_version; // cuDriverGetVersion
     uint32_t num_contexts, num_threads, num_events;
-    uint64_t most_bytes; // of one copy that the recorder kept
+    uint64_t most_bytes; // that the recorder kept for one copy
     const braid_record_module *modules;
     const braid_record_kernel *kernels;
     const braid_record_parameter *parameters;
@@ -236,7 +236,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_record_open(const char *path,
 // Frees the record and all that its contents point to.
 BRAID_API void braid_record_close(braid_record *record);
 
-// Returns what is in it, until the record is closed. NULL has none.
+// Returns its contents, which live until the record is closed. NULL has none.
 BRAID_API const braid_record_contents *braid_record_get_contents(const braid_record *record);
 
 // Ends a frame of the program that calls it, and begins the next, if a recorder stands before its

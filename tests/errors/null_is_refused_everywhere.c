@@ -120,6 +120,19 @@ static void loops_refuse_null(void **state)
     refuses(braid_exec_get_iterations(all->exec, all->node, NULL), "out_num");
 }
 
+static void records_refuse_null(void **state)
+{
+    (void)state;
+    braid_record *record;
+    refuses(braid_record_open(NULL, &record), "path");
+    refuses(braid_record_open("a.braidrec", NULL), "out_record");
+    assert_null(braid_record_get_contents(NULL));
+    braid_record_close(NULL);
+    // Nobody records this program.
+    assert_false(braid_record_frame_mark());
+    assert_int_equal(braid_record_get_digest("", 0), braid_record_get_digest("a", 0));
+}
+
 static void imports_refuse_null(void **state)
 {
     struct objects *all = *state;
@@ -473,6 +486,7 @@ int main(void)
         cmocka_unit_test(groups_refuse_null),
         cmocka_unit_test(loops_refuse_null),
         cmocka_unit_test(imports_refuse_null),
+        cmocka_unit_test(records_refuse_null),
         cmocka_unit_test(runners_refuse_null),
         cmocka_unit_test(streams_refuse_null),
         cmocka_unit_test(events_refuse_null),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with frames, for the tool: it copies, launches three kernels and waits, again and again.
+// A program with frames, for the tool: it copies, launches three kernels and waits, many times.
 //
 // loop_program FRAMES [mark | fail]
 #include <stdio.h>

@@ -32,7 +32,7 @@ int open_program(void **state)
     const char *path = getenv("BRAID_RECORD_FILE");
     (void)state;
     assert_non_null(path);
-    unlink(path); // of an earlier run
+    unlink(path); // an earlier run left it
     must(cuInit(0));
     must(cuDevicePrimaryCtxRetain(&program.context, 0));
     must(cuCtxSetCurrent(program.context));

@@ -12,7 +12,7 @@
 #include "support/random.h"
 
 enum { STREAMS = 5, EVENTS = 3, MOST_OPERATIONS = 48 };
-enum { THE_NULL_STREAM = 0 }; // of the streams; the last one does not block
+enum { THE_NULL_STREAM = 0 }; // the first one; the last one does not block
 
 struct model {
     uint64_t ended[STREAMS], at_event[EVENTS], on_host;
