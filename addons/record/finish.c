@@ -62,7 +62,7 @@ void recorder_start(void)
 
 struct cut {
     uint32_t first, num; // operations, as they are numbered
-    uint32_t *kept;      // of each operation from `first`, and one behind: those kept before it
+    uint32_t *kept;      // from `first` on, and one behind: the operations kept before it
     bool *is_kept;       // each operation
     uint32_t *memory;    // the new number of each allocation, or NONE
     uint32_t *event;     // the new number of each event, or NONE

@@ -7,13 +7,13 @@
 
 struct order {
     const braid_record_contents *contents;
-    uint32_t *last;    // of each stream; NONE: none yet
+    uint32_t *last;    // by stream; NONE: none yet
     uint32_t *null_of; // the null stream of the context of each stream, or NONE
-    uint32_t *records; // of each event: the operation that recorded it last
-    uint32_t *seen;    // of each graph: the operation that looked at it last
+    uint32_t *records; // by event: the operation that recorded it last
+    uint32_t *seen;    // by graph: the operation that looked at it last
     uint32_t synchronised;
     struct array *befores;
-    uint32_t first;     // of the present operation, in `befores`
+    uint32_t first;     // where the present operation begins in `befores`
     bool graphs_record; // a node records an event
     bool failed;
 };

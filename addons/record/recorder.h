@@ -31,7 +31,7 @@ struct driver_call {
     const char *name;
     void *real;
     call_handler *handler; // NULL: it is not noted
-    uint64_t detail;       // of the handler
+    uint64_t detail;       // for the handler
     bool per_thread;       // stream 0 is the one of the thread
 };
 
@@ -79,7 +79,7 @@ struct recorder {
     struct array free_allocations; // rows that nothing points to
     struct pointer_map module_of, kernel_of, allocation_at, stream_of, event_of, context_of;
     struct pointer_map exec_of, condition_of;
-    struct array execs, conditions; // of snapshot.c
+    struct array execs, conditions; // see snapshot.h
     uint32_t num_contexts, num_threads, num_events;
     uint32_t dropped; // operations before the first of the array
 };
@@ -166,7 +166,7 @@ void recorder_note_stranger(const char *name, uint64_t num_calls);
 
 // ---- copies (work_calls.c) ----
 
-struct box_side { // of CUDA_MEMCPY3D
+struct box_side { // a part of CUDA_MEMCPY3D
     size_t x, y, z, lod;
     int type;
     const void *host;

@@ -34,8 +34,8 @@ enum {
 enum record_member_kind {
     RECORD_NUMBER,
     RECORD_FLAG,
-    RECORD_CHOICE, // of an enumeration: `limit` is its last value
-    RECORD_INDEX,  // of a row in section `limit`, or BRAID_RECORD_NONE
+    RECORD_CHOICE, // an enumeration, whose last value is `limit`
+    RECORD_INDEX,  // a row in section `limit`, or BRAID_RECORD_NONE
     RECORD_TEXT,
     RECORD_BLOCK, // bytes, whose number is in the member at `other`
 };
