@@ -57,21 +57,27 @@ static bool waits_for_null(braid_record_stream_kind kind)
     return kind == BRAID_RECORD_BLOCKING || kind == BRAID_RECORD_PER_THREAD;
 }
 
-// All that a piece of work on the stream waits for.
+// All that a piece of work on the stream waits for. A later operation of the null stream, or of one
+// that it waits for, stands behind the last one here.
 static void add_stream(struct order *order, uint32_t stream)
 {
     const braid_record_stream *streams = order->contents->streams;
     const uint32_t last = order->last[stream], null = order->null_of[stream];
-    add(order, last);
+    bool has_later = false;
     if (waits_for_null(streams[stream].kind) && null != BRAID_RECORD_NONE) {
-        if (is_later(order->last[null], last))
+        has_later = is_later(order->last[null], last);
+        if (has_later)
             add(order, order->last[null]);
     } else if (streams[stream].kind == BRAID_RECORD_NULL_STREAM) {
         for (uint32_t i = 0; i < order->contents->num_streams; i++)
             if (waits_for_null(streams[i].kind) && streams[i].context == streams[stream].context &&
-                is_later(order->last[i], last))
+                is_later(order->last[i], last)) {
                 add(order, order->last[i]);
+                has_later = true;
+            }
     }
+    if (!has_later)
+        add(order, last);
 }
 
 static void add_synchronised(struct order *order, const braid_record_work *work)
