@@ -11,6 +11,8 @@ from braid._errors import check
 from braid._lifetime import Owned, Owner
 from braid._text import string
 
+_NONE = 2 ** 32 - 1  # BRAID_RECORD_NONE
+
 
 def frame() -> bool:
     """Ends a frame of this program, and begins the next; see braid_record_frame_mark. False: nobody records it."""
@@ -73,8 +75,8 @@ def _kind_of(number: int) -> str:
 
 
 def _tell(contents: Any, row: Any) -> Operation:
-    kernel, none = row.work.kernel, lib.BRAID_RECORD_NONE
+    kernel = row.work.kernel
     befores = contents.befores[row.first_before:row.first_before + row.num_befores]
-    return Operation(_kind_of(row.work.kind), "" if kernel == none else string(contents.kernels[kernel].name),
-                     None if row.stream == none else row.stream, row.thread, row.begin_ns, row.end_ns,
+    return Operation(_kind_of(row.work.kind), "" if kernel == _NONE else string(contents.kernels[kernel].name),
+                     None if row.stream == _NONE else row.stream, row.thread, row.begin_ns, row.end_ns,
                      tuple(befores))

@@ -58,7 +58,7 @@ def test_a_program_reads_its_own_record(file):
     assert [one.kernel for one in record.operations] == ["nothing", "nothing", ""]
     assert [one.befores for one in record.operations] == [(), (0,), (1,)]
     assert record.operations[2].stream is None
-    assert "records.py" in record.program or "pytest" in record.program
+    assert "python" in record.program
     assert braid.record.digest(b"ab") != braid.record.digest(b"ba")
 
 
