@@ -138,6 +138,51 @@ static void renumber(struct cut *cut, braid_record_work *work)
         work->scope_of = operation_of(cut, work->scope_of);
 }
 
+// Leaves the graphs that the operations launch, and those inside them. Graphs inside stand before.
+static bool keep_graphs(void)
+{
+    braid_record_graph *graphs = recorder.graphs.items;
+    braid_record_node *nodes = recorder.nodes.items;
+    const uint32_t num = (uint32_t)recorder.graphs.num;
+    uint32_t *place = braid_allocate_zeroed((size_t)num + 1, sizeof(*place));
+    uint32_t kept = 0, kept_nodes = 0;
+    if (!place)
+        return false;
+    for (uint32_t i = 0; i < recorder.operations.num; i++) {
+        const braid_record_work *work =
+            &((const braid_record_operation *)recorder.operations.items)[i].work;
+        for (uint32_t k = 0; work->graph != BRAID_RECORD_NONE && k < work->num_bodies; k++)
+            place[work->graph + k] = 1;
+    }
+    for (uint32_t g = num; g-- > 0;)
+        for (uint32_t i = 0; place[g] && i < graphs[g].num_nodes; i++) {
+            const braid_record_work *work = &nodes[graphs[g].first_node + i].work;
+            for (uint32_t k = 0; work->graph != BRAID_RECORD_NONE && k < work->num_bodies; k++)
+                place[work->graph + k] = 1;
+        }
+    for (uint32_t g = 0; g < num; g++) {
+        const braid_record_graph graph = graphs[g];
+        if (!place[g])
+            continue;
+        place[g] = kept;
+        graphs[kept++] = (braid_record_graph){ kept_nodes, graph.num_nodes };
+        for (uint32_t i = 0; i < graph.num_nodes; i++, kept_nodes++) {
+            nodes[kept_nodes] = nodes[graph.first_node + i];
+            if (nodes[kept_nodes].work.graph != BRAID_RECORD_NONE)
+                nodes[kept_nodes].work.graph = place[nodes[kept_nodes].work.graph];
+        }
+    }
+    for (uint32_t i = 0; i < recorder.operations.num; i++) {
+        braid_record_work *work = &((braid_record_operation *)recorder.operations.items)[i].work;
+        if (work->graph != BRAID_RECORD_NONE)
+            work->graph = place[work->graph];
+    }
+    recorder.graphs.num = kept;
+    recorder.nodes.num = kept_nodes;
+    braid_free(place);
+    return true;
+}
+
 static void move_operations(struct cut *cut)
 {
     braid_record_operation *rows = recorder.operations.items;
@@ -149,6 +194,8 @@ static void move_operations(struct cut *cut)
         rows[cut->kept[i]] = row;
     }
     recorder.operations.num = cut->kept[cut->num];
+    if (!keep_graphs())
+        recorder.failed = true;
     braid_record_node *nodes = recorder.nodes.items;
     for (size_t i = 0; i < recorder.nodes.num; i++)
         renumber(cut, &nodes[i].work);

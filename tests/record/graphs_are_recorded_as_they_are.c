@@ -185,9 +185,14 @@ static void graphs_are_opened(void **state)
     must(cuGraphLaunch(built, stream));
     must(cuGraphExecDestroy(built));
     must(cuGraphLaunch(again, stream));
+    // A graph that no operation launches is not in the record.
+    CUgraphExec refused = capture();
+    assert_int_not_equal(cuGraphLaunch(refused, (CUstream)(uintptr_t)0xdead), CUDA_SUCCESS);
     assert_true(braid_record_frame_mark());
     const braid_record_contents *contents = open_own_record();
     assert_int_equal(contents->num_frames, 2);
+    // The one built, twice, each with its child, and two captured ones.
+    assert_int_equal(contents->num_graphs, 6);
     check_built(contents, graph_of(contents, 0, 0));
     const braid_record_graph *copied = graph_of(contents, 0, 1);
     const braid_record_node *copy = find_kind(contents, copied, BRAID_RECORD_COPY);
@@ -205,6 +210,7 @@ static void graphs_are_opened(void **state)
     must(cuGraphDestroy(graph));
     must(cuGraphExecDestroy(captured));
     must(cuGraphExecDestroy(again));
+    must(cuGraphExecDestroy(refused));
     must(cuStreamDestroy_v2(stream));
 }
 
