@@ -245,7 +245,7 @@ static braid_status read_arrays(struct reading *reading)
             return braid_error_no_memory("a record");
         memcpy((char *)contents + rows->array_at, &items, sizeof(items));
         memcpy((char *)contents + rows->num_at, &num, sizeof(num));
-        status = read_rows(reading, i, items);
+        status = read_rows(reading, (enum record_section)i, items);
     }
     return status;
 }

@@ -104,7 +104,7 @@ static void write_all(struct writing *writing, const braid_record_contents *cont
             if (at && num > 0)
                 memcpy(at, writing->bytes.items, num);
         } else {
-            write_section(writing, contents, i);
+            write_section(writing, contents, (enum record_section)i);
             num = (writing->rows.num - begin) / (8 * (uint64_t)braid_record_rows[i].num_numbers);
         }
         patch_number(writing, entry, begin);
