@@ -281,11 +281,9 @@ static bool write_bytes(const uint8_t *bytes, uint64_t num)
 
 static void write_record(void)
 {
-    int version = 0;
-    ASK("cuDriverGetVersion", POINTER(&version), 0, 0, 0);
     const braid_record_contents contents = {
         .program = read_command_line(),
-        .driver_version = (uint32_t)version,
+        .driver_version = (uint32_t)recorder.driver_version,
         .num_contexts = recorder.num_contexts,
         .num_threads = recorder.num_threads,
         .num_events = recorder.num_events,

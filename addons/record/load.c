@@ -141,11 +141,18 @@ static struct driver_call *find_call(const char *name)
     return NULL;
 }
 
+// A call that the driver makes for its answer is none of the program's calls.
 word recorder_ask(const char *name, word a, word b, word c, word d, word e)
 {
     const struct driver_call *call = find_call(name);
     const word words[NUM_WORDS] = { a, b, c, d, e };
-    return call && call->real ? call_driver(call, words) : NOT_SUPPORTED;
+    if (!call || !call->real)
+        return NOT_SUPPORTED;
+    const bool was_inside = is_inside;
+    is_inside = true;
+    const word answer = call_driver(call, words);
+    is_inside = was_inside;
+    return answer;
 }
 
 // ---- addresses that the program asks for ----

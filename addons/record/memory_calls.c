@@ -171,7 +171,10 @@ static word load_module(const struct driver_call *call, word *words)
     }
     if (stream)
         fclose(stream);
+    int version = 0;
+    ASK("cuDriverGetVersion", POINTER(&version), 0, 0, 0);
     recorder_lock();
+    recorder.driver_version = version;
     recorder_add_module(*(const word *)(uintptr_t)words[0], call->detail & OF_LIBRARY, context,
                         from_file ? second : "", from_file ? bytes.items : second);
     recorder_unlock();

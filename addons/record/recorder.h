@@ -69,6 +69,7 @@ struct recorder {
     pthread_mutex_t lock;
     _Atomic int phase;     // read without the lock where a call comes in
     _Atomic int captures;  // streams that capture
+    int driver_version;    // since the first module
     bool failed;           // memory ran out: no record
     struct store store;    // bytes that the record points to
     uint64_t stored_bytes; // copied from host memory

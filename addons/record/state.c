@@ -137,8 +137,9 @@ static const void *find_text(const void *image, braid_record_text_kind *out_kind
         *out_kind = BRAID_RECORD_CUBIN;
         *out_num = bytes_of_elf(image);
     } else {
-        *out_kind = BRAID_RECORD_PTX;
         *out_num = strlen(image);
+        if (strstr(image, ".version"))
+            *out_kind = BRAID_RECORD_PTX;
     }
     return image;
 }

@@ -184,6 +184,10 @@ static void each_way_is_recorded(void **state)
     // Behind the last mark nothing is noted.
     launch_nothing(stream);
     const braid_record_contents *contents = open_own_record();
+    int version;
+    must(cuDriverGetVersion(&version));
+    assert_int_equal(contents->driver_version, version);
+    assert_non_null(strstr(contents->program, "records_have_all"));
     assert_int_equal(contents->num_frames, WAYS + 1);
     for (int way = 0; way < WAYS; way++)
         check_way(contents, way);
