@@ -45,7 +45,12 @@ struct options {
 static enum exit_status find_recorder(char *path)
 {
     static const char *const beside[] = { "libbraid_record.so", "braid/libbraid_record.so" };
+    const char *given = secure_getenv("BRAID_RECORDER");
     Dl_info library;
+    if (given && *given) {
+        snprintf(path, PATH_BYTES, "%s", given);
+        return EXIT_DONE;
+    }
     if (dladdr((const void *)(uintptr_t)braid_get_version, &library) != 0 &&
         strrchr(library.dli_fname, '/')) {
         const int length = (int)(strrchr(library.dli_fname, '/') - library.dli_fname) + 1;
