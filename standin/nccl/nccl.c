@@ -75,7 +75,8 @@ struct part {
 };
 
 static _Thread_local int depth;
-static _Thread_local struct launch group;
+static _Thread_local struct launch groups[MOST_RANKS]; // one a communicator
+static _Thread_local int num_groups;
 static _Thread_local int group_error; // a call in it failed so: then nothing of it is queued
 
 // For calls that may stand in a group.
@@ -289,39 +290,55 @@ static ncclResult_t queue(struct launch *launch)
 }
 
 // As NCCL does, whoever queues the first operation of all ranks waits in that call for the others,
-// and an abort does not end that.
-static ncclResult_t connect_ranks(struct ncclComm *comm)
+// and an abort does not end that. A thread may have several ranks.
+static void connect_ranks(void)
 {
-    if (comm->is_connected)
-        return ncclSuccess;
-    atomic_fetch_add(&comm->shared->connected, 1);
-    while (atomic_load(&comm->shared->connected) < (uint32_t)comm->num)
-        usleep(100);
-    comm->is_connected = true;
-    return ncclSuccess;
+    for (int i = 0; i < num_groups; i++) {
+        struct ncclComm *comm = groups[i].comm;
+        if (groups[i].operations[0].kind > RECEIVE && !comm->is_connected)
+            atomic_fetch_add(&comm->shared->connected, 1);
+    }
+    for (int i = 0; i < num_groups; i++) {
+        struct ncclComm *comm = groups[i].comm;
+        if (groups[i].operations[0].kind <= RECEIVE)
+            continue;
+        while (atomic_load(&comm->shared->connected) < (uint32_t)comm->num)
+            usleep(100);
+        comm->is_connected = true;
+    }
 }
 
 static ncclResult_t end_group(void)
 {
     ncclResult_t result = ncclSuccess;
-    if (group.num && group.operations[0].kind > RECEIVE)
-        result = connect_ranks(group.comm);
-    if (group.num && !result)
-        result = queue(&group);
-    group = (struct launch){ 0 };
+    connect_ranks();
+    for (int i = 0; i < num_groups && !result; i++)
+        result = queue(&groups[i]);
+    num_groups = 0;
     return result;
+}
+
+static struct launch *find_group(ncclComm_t comm, CUstream stream)
+{
+    for (int i = 0; i < num_groups; i++) {
+        if (groups[i].comm == comm)
+            return &groups[i];
+    }
+    groups[num_groups] = (struct launch){ .comm = comm, .stream = stream };
+    return &groups[num_groups++];
 }
 
 static ncclResult_t begin(ncclComm_t comm, CUstream stream, struct operation operation)
 {
-    if (group.num && (group.comm != comm || group.stream != stream))
-        refuse(comm, "a group is of one communicator and one stream here");
+    struct launch *group = find_group(comm, stream);
+    if (group->stream != stream)
+        refuse(comm, "a communicator has one stream in a group here");
     struct operation *more =
-        realloc(group.operations, (size_t)(group.num + 1) * sizeof(*group.operations));
+        realloc(group->operations, (size_t)(group->num + 1) * sizeof(*group->operations));
     if (!more)
         return ncclSystemError;
-    more[group.num] = operation;
-    group = (struct launch){ comm, stream, more, group.num + 1, NULL };
+    more[group->num++] = operation;
+    group->operations = more;
     return depth ? ncclSuccess : end_group();
 }
 
@@ -412,26 +429,6 @@ NCCL_API ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error
     return ncclSuccess;
 }
 
-NCCL_API const char *ncclGetErrorString(ncclResult_t result)
-{
-    static const char *const words[] = { "no error",
-                                         "unhandled cuda error",
-                                         "unhandled system error",
-                                         "internal error",
-                                         "invalid argument",
-                                         "invalid usage",
-                                         "remote process exited or there was a network error",
-                                         "operation in progress" };
-    return (unsigned)result < sizeof(words) / sizeof(*words) ? words[result]
-                                                             : "unknown result code";
-}
-
-NCCL_API const char *ncclGetLastError(ncclComm_t comm)
-{
-    (void)comm;
-    return "";
-}
-
 NCCL_API ncclResult_t ncclGroupStart(void)
 {
     NCCL_FAULT("ncclGroupStart");
@@ -446,8 +443,8 @@ NCCL_API ncclResult_t ncclGroupEnd(void)
     fault = group_error ? group_error : fault;
     group_error = 0;
     if (fault) {
-        free(group.operations);
-        group = (struct launch){ 0 };
+        while (num_groups > 0)
+            free(groups[--num_groups].operations);
         return (ncclResult_t)fault;
     }
     return depth ? ncclSuccess : end_group();

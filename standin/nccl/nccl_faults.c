@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the stand-in NCCL that fail on demand.
+// Calls of the stand-in NCCL that fail on demand, and the words of errors.
 #include "standin/nccl/nccl_faults.h"
 
 #include <pthread.h>
@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "standin/nccl/nccl_abi.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char known[96]; // lock; the rule that calls are counted for
@@ -31,4 +33,24 @@ int standin_nccl_fault(const char *function)
     if (fault < 0)
         (void)raise(-fault);
     return fault;
+}
+
+NCCL_API const char *ncclGetErrorString(ncclResult_t result)
+{
+    static const char *const words[] = { "no error",
+                                         "unhandled cuda error",
+                                         "unhandled system error",
+                                         "internal error",
+                                         "invalid argument",
+                                         "invalid usage",
+                                         "remote process exited or there was a network error",
+                                         "operation in progress" };
+    return (unsigned)result < sizeof(words) / sizeof(*words) ? words[result]
+                                                             : "unknown result code";
+}
+
+NCCL_API const char *ncclGetLastError(ncclComm_t comm)
+{
+    (void)comm;
+    return "";
 }
