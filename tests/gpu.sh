@@ -38,7 +38,7 @@
 #                them, and such graphs beside the same kernels launched by their own frameworks; and the example
 #                without declared accesses, in C, C++ and Python
 #     devices    two GPUs (not among "all of them"): graphs on groups, on streams and as a graph, the contract
-#                suite on both, what an edge and a byte between them cost, and a tiled Cholesky and
+#                suite on both, captured graphs of both imported, what an edge and a byte between them cost, and a tiled Cholesky and
 #                sparse_mpm on one and on both
 #     ranks      two GPUs (not among "all of them"): two ranks over NCCL, on streams and captured, one that is
 #                lost, and a stencil by Braid and by hand; MPI_HOME: also over the MPI there. NCCL is that of Python's package, if it is in no
@@ -508,9 +508,13 @@ ranks_over_mpi() {
     BRAID_MPI=$build/libbraid_mpi.so timeout 60 "$MPI_HOME/bin/mpiexec" -n 2 "$build/bench/bench_gpu_ranks"
 }
 
+find_nccl() {
+    python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0] + "/lib")' 2>/dev/null
+}
+
 ranks() {
     local nccl
-    nccl=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0] + "/lib")' 2>/dev/null)
+    nccl=$(find_nccl)
     export LD_LIBRARY_PATH=$nccl${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export BRAID_MPI=$build/standin/ranks/libstandin_ranks.so BRAID_TEST_DEVICES=2 NCCL_NVLS_ENABLE=0
     for mode in streams graph; do
@@ -616,6 +620,11 @@ devices() {
         BRAID_TEST_PLACES=2 BRAID_TEST_DEVICES=2 BRAID_TEST_GRAPHS=200 \
             step "contract-group-$mode" contract_of cuda $mode
     done
+    BRAID_TEST_CAPTURES=300 step imports-random on_the_driver "$build/tests/import/import_captures_of_two_devices_play_as_before"
+    step imports-refused on_the_driver "$build/tests/import/import_graphs_of_two_devices_are_taken_whole_or_refused"
+    NCCL_NVLS_ENABLE=0 LD_LIBRARY_PATH=$(find_nccl)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+        step imports-nccl on_the_driver timeout 100 "$build/tests/import/import_collectives_keep_their_orders"
+    grep -h summary "$results"/imports-*.log
     step places timeout 100 "$build/bench/bench_gpu_places" cuda 2
     step places-mpm timeout 60 "$build/bench/bench_gpu_places_mpm" cuda 2
     cat "$results/places.log" "$results/places-mpm.log"

@@ -201,7 +201,10 @@ static braid_status take_edges(struct builder *builder)
 
 static braid_node_options options_of(const struct builder *builder)
 {
-    return (braid_node_options){ .after = builder->after.items,
+    const uint32_t member = node_of(builder)->member;
+    const bool is_placed = builder->import->captured.members.num > 1 && member != MEMBER_NONE;
+    return (braid_node_options){ .place = is_placed ? graph_place_number(member) : 0,
+                                 .after = builder->after.items,
                                  .num_after = builder->after.num,
                                  .accesses = builder->accesses.items,
                                  .num_accesses = builder->accesses.num };
@@ -541,7 +544,7 @@ braid_status braid_import_build(struct gpu_backend *gpu, braid_import *import)
     if (!status)
         status = add_nodes(&builder, (uint32_t)import->captured.nodes.num);
     if (!status)
-        import->graph->edges_only = true;
+        import->graph->imported_places = import->captured.members.num;
     braid_free(builder.resources);
     braid_free(builder.has_word);
     braid_array_finish(&builder.accesses);

@@ -104,14 +104,14 @@ static braid_status read_params(const struct reader *reader, struct captured_fun
 }
 
 static braid_status add_function(const struct reader *reader, gpu_function function,
-                                 uint32_t *out_index)
+                                 uint32_t member, uint32_t *out_index)
 {
     struct captured_graph *captured = reader->captured;
     const struct captured_function *known = captured->functions.items;
-    struct captured_function added = { .function = function };
+    struct captured_function added = { .function = function, .member = member };
     const char *name = NULL;
     for (*out_index = 0; *out_index < captured->functions.num; ++*out_index) {
-        if (known[*out_index].function == function)
+        if (known[*out_index].function == function && known[*out_index].member == member)
             return BRAID_OK;
     }
     braid_status status = braid_gpu_check(reader->gpu, reader->api->function_name(&name, function),
@@ -216,15 +216,36 @@ static braid_status read_attributes(const struct reader *reader, gpu_node handle
     return status;
 }
 
+static braid_status find_member(const struct reader *reader, gpu_context context,
+                                struct captured_node *node)
+{
+    const struct import_members *members = &reader->captured->members;
+    node->member = context ? braid_import_member_with(members, context) : 0;
+    if (members->num > 1 && !context)
+        return refuse(node, "does not tell its context");
+    if (node->member == MEMBER_NONE)
+        return refuse(node, members->num > 1 ? "is of a context of no member of the group"
+                                             : "is of another context than the device's");
+    return BRAID_OK;
+}
+
+// A kernel of a library has a function for each context.
 static braid_status find_function(const struct reader *reader,
-                                  const struct cuda_kernel_parameters *told,
+                                  const struct cuda_kernel_parameters *told, uint32_t member,
                                   gpu_function *out_function)
 {
+    const struct gpu_backend *gpu = reader->captured->members.gpu[member];
+    struct gpu_scope scope;
     *out_function = told->function;
     if (told->function)
         return BRAID_OK;
-    return braid_gpu_check(reader->gpu, reader->api->kernel_function(out_function, told->kernel),
-                           &reader->api->kernel_function, "reading a captured kernel");
+    braid_status status = braid_gpu_enter(gpu, &scope, "import");
+    if (status)
+        return status;
+    status = braid_gpu_check(gpu, reader->api->kernel_function(out_function, told->kernel),
+                             &reader->api->kernel_function, "reading a captured kernel");
+    braid_gpu_leave(gpu, &scope);
+    return status;
 }
 
 static bool is_setter(const struct reader *reader, const struct captured_node *node)
@@ -244,12 +265,12 @@ static braid_status read_kernel(const struct reader *reader, gpu_node handle,
     gpu_function function;
     braid_status status = braid_gpu_check(reader->gpu, reader->api->node_kernel(handle, &told),
                                           &reader->api->node_kernel, "reading a captured kernel");
-    if (!status && told.context && told.context != reader->gpu->context)
-        status = refuse(node, "is of another context than the device's");
     if (!status)
-        status = find_function(reader, &told, &function);
+        status = find_member(reader, told.context, node);
     if (!status)
-        status = add_function(reader, function, &node->kernel.function);
+        status = find_function(reader, &told, node->member, &function);
+    if (!status)
+        status = add_function(reader, function, node->member, &node->kernel.function);
     if (status)
         return status;
     memcpy(node->kernel.grid, told.grid, sizeof(told.grid));
@@ -310,8 +331,8 @@ static braid_status read_batch(const struct reader *reader, gpu_node handle,
         return refuse(node, "is of a kind that this driver does not tell");
     braid_status status = braid_gpu_check(reader->gpu, api->node_operations(handle, batch),
                                           &api->node_operations, "reading a captured batch");
-    if (!status && batch->context && batch->context != reader->gpu->context)
-        status = refuse(node, "is of another context than the device's");
+    if (!status)
+        status = find_member(reader, batch->context, node);
     if (status || !batch->num)
         return status;
     const struct cuda_wait_value *told = batch->operations;
@@ -512,10 +533,18 @@ static bool may_be_in_body(int type)
            type == GPU_NODE_EMPTY || type == GPU_NODE_CHILD || type == GPU_NODE_CONDITIONAL;
 }
 
+// Memory of allocations would have to be on one member, and loops run on one.
+static bool may_be_in_group(int type)
+{
+    return type != GPU_NODE_ALLOCATION && type != GPU_NODE_FREE && type != GPU_NODE_CONDITIONAL;
+}
+
 static braid_status read_node(const struct reader *reader, const struct place *place,
                               struct read_node *read)
 {
-    struct captured_node node = { .region = place->region, .handle = read->handle };
+    struct captured_node node = { .region = place->region,
+                                  .member = reader->captured->members.num > 1 ? MEMBER_NONE : 0,
+                                  .handle = read->handle };
     snprintf(node.place, sizeof(node.place), "%.24s%s%u", place->prefix,
              place->prefix[0] ? "." : "", read->number);
     braid_status status =
@@ -523,6 +552,8 @@ static braid_status read_node(const struct reader *reader, const struct place *p
                         &reader->api->node_type, "reading a captured node");
     if (!status && place->region && !may_be_in_body(node.type))
         status = refuse(&node, "stands in a body of a conditional node");
+    if (!status && reader->captured->members.num > 1 && !may_be_in_group(node.type))
+        status = refuse(&node, "cannot be imported into a group of several devices");
     const bool has_graphs = node.type == GPU_NODE_CHILD || node.type == GPU_NODE_CONDITIONAL;
     if (!status && has_graphs && place->depth >= MOST_DEPTH)
         status = refuse(&node, "stands in too many others");
@@ -859,11 +890,12 @@ static braid_status read_whole(const struct reader *reader, gpu_graph graph)
     return status;
 }
 
-braid_status braid_captured_read(const struct gpu_backend *gpu, gpu_graph graph,
+braid_status braid_captured_read(const struct import_members *members, gpu_graph graph,
                                  const braid_import_options *options,
                                  struct captured_graph *out_captured)
 {
-    struct captured_graph captured = { 0 };
+    const struct gpu_backend *gpu = members->gpu[0];
+    struct captured_graph captured = { .members = *members };
     const struct reader reader = { gpu, gpu->api, options, &captured };
     if (!has_calls(gpu->api))
         return braid_error(BRAID_UNSUPPORTED, "an import needs the driver of CUDA 12.4 or later");
@@ -872,6 +904,8 @@ braid_status braid_captured_read(const struct gpu_backend *gpu, gpu_graph graph,
         status = read_whole(&reader, graph);
     if (!status && captured.edges.num)
         qsort(captured.edges.items, captured.edges.num, sizeof(struct import_edge), compare_edges);
+    if (!status && members->num > 1)
+        status = braid_captured_place(&captured);
     if (status)
         braid_captured_finish(&captured);
     else

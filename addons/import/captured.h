@@ -10,11 +10,13 @@
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_layouts.h"
 #include "base/store.h"
+#include "import/members.h"
 #include "import/orders.h"
 
 // A function that kernel nodes launch.
 struct captured_function {
     gpu_function function;
+    uint32_t member; // has it
     const char *name;
     uint32_t first_param, num_params; // in `params`
 };
@@ -42,6 +44,7 @@ struct captured_node {
                      // copies and fills of no bytes, for setters, and for second nodes of branches
     char place[40];  // for messages: "3"; in a child graph or a body "3.1", in a second body "3e.1"
     uint32_t region; // in `regions`: the innermost
+    uint32_t member; // it runs there; MEMBER_NONE: anywhere
     bool is_setter;  // `kernel` sets conditions
     // The kinds of memory that a copy takes from, and that a copy or fill writes. The driver knows
     // two numbers of each; 0: it does not know the address.
@@ -63,6 +66,7 @@ struct captured_node {
 };
 
 struct captured_graph {
+    struct import_members members;
     struct array nodes;     // struct captured_node; each edge leads to a later one
     struct array edges;     // struct import_edge, by `from`
     struct array regions;   // struct import_region: the graph, then bodies
@@ -123,10 +127,14 @@ uint64_t braid_import_side_begin(const struct cuda_copy_side *side);
 // The name of a kind of node, for messages.
 const char *braid_captured_kind(int type);
 
-// Reads a graph, which stays as it is. The device is current. Errors: BRAID_NO_MEMORY,
+// Finds the members that nodes of a group run on. Errors: BRAID_NO_MEMORY, BRAID_UNSUPPORTED (names
+// a node that may be of another device).
+braid_status braid_captured_place(struct captured_graph *captured);
+
+// Reads a graph, which stays as it is. The first member is current. Errors: BRAID_NO_MEMORY,
 // BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (an entry of the options' lists makes no sense).
 // BRAID_UNSUPPORTED: the driver is too old, or a node that is named is none of Braid's.
-braid_status braid_captured_read(const struct gpu_backend *gpu, gpu_graph graph,
+braid_status braid_captured_read(const struct import_members *members, gpu_graph graph,
                                  const braid_import_options *options,
                                  struct captured_graph *out_captured);
 void braid_captured_finish(struct captured_graph *captured);

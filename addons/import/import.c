@@ -70,24 +70,27 @@ static void tell(braid_import *import)
         info->num_conditionals += captured_nodes(&import->captured)[i].type == GPU_NODE_CONDITIONAL;
 }
 
-static braid_status find_variables(braid_import *import, struct import_code *code)
+static braid_status find_variables(braid_import *import, const struct captured_function *function,
+                                   struct import_code *code)
 {
-    const struct captured_function *functions = import->captured.functions.items;
-    braid_status status = BRAID_OK;
-    for (size_t i = 0; i < import->captured.functions.num && !status; i++)
-        status = braid_import_memory_add_variables(&import->memory, functions[i].function,
-                                                   &code[i].variables, &code[i].watches_variables);
+    const struct gpu_backend *gpu = import->captured.members.gpu[function->member];
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "import");
+    if (status)
+        return status;
+    status = braid_import_memory_add_variables(&import->memory, function->function,
+                                               &code->variables, &code->watches_variables);
+    braid_gpu_leave(gpu, &scope);
     return status;
 }
 
-braid_status braid_import_find_accesses(struct gpu_backend *gpu,
-                                        const braid_import_options *options,
+braid_status braid_import_find_accesses(const braid_import_options *options,
                                         struct import_code *code, braid_import *import)
 {
-    braid_status status =
-        braid_import_memory_create(gpu, &import->captured, options, &import->memory);
-    if (!status)
-        status = find_variables(import, code);
+    const struct captured_function *functions = import->captured.functions.items;
+    braid_status status = braid_import_memory_create(&import->captured, options, &import->memory);
+    for (size_t i = 0; i < import->captured.functions.num && !status; i++)
+        status = find_variables(import, &functions[i], &code[i]);
     if (!status)
         status = braid_import_find_uses(&import->memory, code, &import->uses);
     if (!status)
@@ -96,30 +99,31 @@ braid_status braid_import_find_accesses(struct gpu_backend *gpu,
     return status;
 }
 
-// The device is current.
-static braid_status read_captured(struct gpu_backend *gpu, gpu_graph captured,
+// The first member is current.
+static braid_status read_captured(const struct import_members *members, gpu_graph captured,
                                   const braid_import_options *options, braid_import *import)
 {
-    braid_status status = braid_captured_read(gpu, captured, options, &import->captured);
+    const int version = members->gpu[0]->version;
+    braid_status status = braid_captured_read(members, captured, options, &import->captured);
     if (!status)
         status = braid_import_read_code(&import->captured, options, &import->code);
     if (!status)
-        status = braid_import_find_accesses(gpu, options, import->code, import);
+        status = braid_import_find_accesses(options, import->code, import);
     if (!status)
-        status =
-            braid_import_choose_reloads(&import->captured, options, import->code,
-                                        braid_import_newest_ptx(gpu->version), &import->reloads);
+        status = braid_import_choose_reloads(&import->captured, options, import->code,
+                                             braid_import_newest_ptx(version), &import->reloads);
     return status;
 }
 
-static braid_status make(struct gpu_backend *gpu, gpu_graph captured,
+static braid_status make(const struct import_members *members, gpu_graph captured,
                          const braid_import_options *options, braid_import *import)
 {
+    struct gpu_backend *gpu = members->gpu[0];
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "import");
     if (status)
         return status;
-    status = read_captured(gpu, captured, options, import);
+    status = read_captured(members, captured, options, import);
     braid_gpu_leave(gpu, &scope);
     if (!status)
         status = find_orders(import);
@@ -132,7 +136,16 @@ static braid_status make(struct gpu_backend *gpu, gpu_graph captured,
 
 bool braid_import_has_cuda(const braid_device *device)
 {
-    return !device->group && strcmp(device->backend->ops->name, "cuda") == 0;
+    return strcmp(device->backend->ops->name, "cuda") == 0;
+}
+
+static braid_status check_members(const char *function, braid_device *device)
+{
+    const struct places places = braid_device_places(device);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < places.num && !status; i++)
+        status = braid_device_check(function, places.devices[i]);
+    return status;
 }
 
 static braid_status check(braid_device *device, const void *captured,
@@ -155,9 +168,14 @@ static braid_status check(braid_device *device, const void *captured,
     if (!braid_import_has_cuda(device))
         return braid_error(BRAID_UNSUPPORTED,
                            "device '%s' has no captured graphs: an import needs "
-                           "one CUDA device",
+                           "CUDA devices",
                            device->label);
-    return braid_device_check("braid_import_create", device);
+    if (device->group && device->group->places.num > 1 && options->num_reloaded)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "braid_import_create: '%s' is a group, which loads no texts: leave out "
+                           ".reloaded",
+                           device->label);
+    return check_members("braid_import_create", device);
 }
 
 // By malloc, as each graph: it may outlive the device.
@@ -167,7 +185,9 @@ static braid_status create(braid_device *device, void *captured,
     braid_import *import = braid_allocate_zeroed(1, sizeof(*import));
     if (!import)
         return braid_error_no_memory("an import");
-    braid_status status = make(gpu_from(device->backend), captured, options, import);
+    const struct places places = braid_device_places(device);
+    const struct import_members members = braid_import_members_of(&places);
+    braid_status status = make(&members, captured, options, import);
     if (status)
         braid_import_destroy(import);
     else

@@ -27,16 +27,15 @@ struct braid_import {
 // Its captured nodes, with their accesses.
 struct import_order braid_import_order(const braid_import *import);
 
-// Finds memory and accesses of the captured nodes, by the code of their functions. The device is
-// current. Errors: those of memory.h and uses.h.
-braid_status braid_import_find_accesses(struct gpu_backend *gpu,
-                                        const braid_import_options *options,
+// Finds memory and accesses of the captured nodes, by the code of their functions. The
+// first member is current. Errors: those of memory.h and uses.h.
+braid_status braid_import_find_accesses(const braid_import_options *options,
                                         struct import_code *code, braid_import *import);
 
 // Frees all but the graph, and that which its nodes use.
 void braid_import_finish(braid_import *import);
 
-// Whether it is one CUDA device.
+// Whether it is a CUDA device, or a group of some.
 bool braid_import_has_cuda(const braid_device *device);
 
 // Queues a captured node, `user`: rows, and events. Errors: BRAID_DEVICE_ERROR, BRAID_UNSUPPORTED

@@ -21,6 +21,20 @@ static bool contains(const struct import_buffer *buffer, uint64_t address)
     return address >= buffer->begin && address - buffer->begin < buffer->bytes;
 }
 
+// The member whose own memory the address is in. Pinned and managed memory is nobody's.
+static uint32_t find_member(const struct import_memory *memory, uint64_t address)
+{
+    const struct gpu_api *api = memory->gpu->api;
+    void *at = (void *)(uintptr_t)address; // NOLINT
+    int type = 0, ordinal = -1, managed = 0;
+    if (api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, at) ||
+        api->pointer_attribute(&ordinal, GPU_POINTER_DEVICE, at) ||
+        api->pointer_attribute(&managed, GPU_POINTER_MANAGED, at) || type != GPU_MEMORY_DEVICE ||
+        managed)
+        return MEMBER_NONE;
+    return braid_import_member_numbered(&memory->captured->members, ordinal);
+}
+
 // ---- buffers that the program gives ----
 
 static int compare_begins(const void *left, const void *right)
@@ -33,11 +47,14 @@ static braid_status add_given(struct import_memory *memory)
 {
     for (size_t i = 0; i < memory->options->num_buffers; i++) {
         const braid_import_buffer *given = &memory->options->buffers[i];
-        const struct import_buffer buffer = { .kind = BUFFER_GIVEN,
-                                              .begin = (uintptr_t)given->address,
-                                              .bytes = given->bytes,
-                                              .name = given->name,
-                                              .is_watched = given->is_watched };
+        struct import_buffer buffer = { .kind = BUFFER_GIVEN,
+                                        .begin = (uintptr_t)given->address,
+                                        .bytes = given->bytes,
+                                        .name = given->name,
+                                        .member = MEMBER_NONE,
+                                        .is_watched = given->is_watched };
+        if (memory->captured->members.num > 1)
+            buffer.member = find_member(memory, buffer.begin);
         if (!given->address || !given->bytes || given->bytes > UINTPTR_MAX - buffer.begin)
             return braid_error_invalid("braid_import_create: buffer %zu has %s", i,
                                        given->address ? "no bytes, or too many" : "no address");
@@ -84,6 +101,7 @@ static braid_status add_allocation(struct import_memory *memory, uint32_t node)
     const struct captured_node *of = &captured_nodes(memory->captured)[node];
     const size_t words = memory->captured->nodes.num / 64 + 1;
     struct import_buffer buffer = { .kind = BUFFER_ALLOCATION,
+                                    .member = MEMBER_NONE,
                                     .begin = (uintptr_t)of->memory.address,
                                     .bytes = of->memory.bytes,
                                     .node = node };
@@ -114,12 +132,13 @@ static braid_status check_free(const struct import_memory *memory, uint32_t node
                        of->place);
 }
 
-braid_status braid_import_memory_create(const struct gpu_backend *gpu,
-                                        const struct captured_graph *captured,
+braid_status braid_import_memory_create(const struct captured_graph *captured,
                                         const braid_import_options *options,
                                         struct import_memory *out_memory)
 {
-    struct import_memory memory = { .gpu = gpu, .captured = captured, .options = options };
+    struct import_memory memory = { .gpu = captured->members.gpu[0],
+                                    .captured = captured,
+                                    .options = options };
     braid_status status = add_given(&memory);
     for (uint32_t i = 0; i < captured->nodes.num && !status; i++) {
         if (captured_nodes(captured)[i].type == GPU_NODE_ALLOCATION)
@@ -173,17 +192,6 @@ static enum import_place find_known(const struct import_memory *memory, uint64_t
     return PLACE_UNKNOWN;
 }
 
-// Pinned and managed memory, and memory of another device.
-static bool is_watched(const struct gpu_backend *gpu, void *address)
-{
-    int type = 0, ordinal = -1, managed = 0;
-    if (gpu->api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, address) ||
-        gpu->api->pointer_attribute(&ordinal, GPU_POINTER_DEVICE, address) ||
-        gpu->api->pointer_attribute(&managed, GPU_POINTER_MANAGED, address))
-        return true;
-    return type != GPU_MEMORY_DEVICE || managed || ordinal != gpu->device;
-}
-
 // The page of the address is mapped in this process. Devices that share the process's page tables
 // reach such memory.
 static bool is_mapped(uint64_t address)
@@ -232,8 +240,9 @@ static braid_status ask_mapping(const struct gpu_backend *gpu, void *address, bo
 }
 
 // Only a driver that does not know the address says so. Other errors say nothing of the memory.
-static braid_status ask_driver(struct import_memory *memory, uint64_t address,
-                               enum import_place *out_place, uint32_t *out_buffer)
+// Others may look at pinned and managed memory, and at that of other devices.
+static braid_status add_known(struct import_memory *memory, uint64_t address, uint32_t member,
+                              enum import_place *out_place, uint32_t *out_buffer)
 {
     void *begin = NULL;
     size_t bytes = 0;
@@ -256,12 +265,28 @@ static braid_status ask_driver(struct import_memory *memory, uint64_t address,
         .kind = BUFFER_DRIVER,
         .begin = (uintptr_t)begin,
         .bytes = bytes,
-        .is_watched = !memory->options->is_unwatched && is_watched(memory->gpu, at),
+        .is_watched = !memory->options->is_unwatched && member == MEMBER_NONE,
+        .member = member,
         .is_mapped = is_mapped,
     };
     *out_buffer = (uint32_t)memory->buffers.num;
     *out_place = contains(&buffer, address) ? PLACE_BUFFER : PLACE_UNKNOWN;
     return braid_array_put(&memory->buffers, &buffer, sizeof(buffer)) ? BRAID_OK : no_memory();
+}
+
+static braid_status ask_driver(struct import_memory *memory, uint64_t address,
+                               enum import_place *out_place, uint32_t *out_buffer)
+{
+    const struct import_members *members = &memory->captured->members;
+    const uint32_t member = find_member(memory, address);
+    struct gpu_scope scope;
+    const struct gpu_backend *gpu = members->gpu[member == MEMBER_NONE ? 0 : member];
+    braid_status status = braid_gpu_enter(gpu, &scope, "import");
+    if (status)
+        return status;
+    status = add_known(memory, address, member, out_place, out_buffer);
+    braid_gpu_leave(gpu, &scope);
+    return status;
 }
 
 // A module's variable is in memory of its device, unless it is managed. The driver may tell nothing
@@ -289,6 +314,7 @@ static braid_status add_variable(struct import_memory *memory, gpu_module module
                                "reading a variable of a captured kernel");
     const struct import_buffer buffer = {
         .kind = BUFFER_VARIABLE,
+        .member = MEMBER_NONE,
         .begin = (uintptr_t)begin,
         .bytes = bytes,
         .is_watched = !memory->options->is_unwatched && is_managed(memory->gpu, begin),

@@ -20,6 +20,7 @@ struct import_buffer {
     uint64_t bytes;
     const char *name; // NULL: it has none
     bool is_watched;  // somebody may look at it during a frame
+    uint32_t member;  // its device; MEMBER_NONE: another, several, or nobody asked
     bool is_mapped;   // the program mapped it, so that it may have several addresses
     // An allocation has its node. It has rows of bits, by node: which nodes stand behind that one,
     // and which behind the one that frees it.
@@ -43,11 +44,10 @@ static inline const struct import_buffer *import_buffers(const struct import_mem
 
 // Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT (buffers that the program gives overlap),
 // BRAID_UNSUPPORTED (names an allocation that the graph does not free, or a free without one).
-braid_status braid_import_memory_create(const struct gpu_backend *gpu,
-                                        const struct captured_graph *captured,
+braid_status braid_import_memory_create(const struct captured_graph *captured,
                                         const braid_import_options *options,
                                         struct import_memory *out_memory);
-// Adds the variables of a function's module that have these names, each NUL-terminated. The device
+// Adds the variables of a function's module that have these names, each NUL-terminated. Its device
 // is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR. *out_watched: somebody may look at one
 // during a frame.
 braid_status braid_import_memory_add_variables(struct import_memory *memory, gpu_function function,

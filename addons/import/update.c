@@ -138,7 +138,7 @@ static bool have_same_functions(const struct captured_graph *now, const struct c
     const struct captured_function *of_now = now->functions.items, *of_had = had->functions.items;
     bool is_same = now->functions.num == had->functions.num;
     for (size_t i = 0; i < now->functions.num && is_same; i++)
-        is_same = of_now[i].function == of_had[i].function;
+        is_same = of_now[i].function == of_had[i].function && of_now[i].member == of_had[i].member;
     return is_same;
 }
 
@@ -159,6 +159,8 @@ static braid_status check_shape(struct updater *updater)
             status = refuse(updater, "was a %s", braid_captured_kind(nodes[1]->type));
         else if (nodes[0]->is_setter != nodes[1]->is_setter)
             status = refuse(updater, "is a setter of conditions, or was one");
+        else if (nodes[0]->member != nodes[1]->member)
+            status = refuse(updater, "is on another device");
         else
             status = check_work(updater, nodes[0], nodes[1]);
     }
@@ -440,16 +442,17 @@ static braid_status put_values(struct updater *updater)
 static braid_status read_now(struct updater *updater, gpu_graph captured,
                              const braid_import_options *options)
 {
+    const struct import_members members = braid_import_members_of(&updater->exec->places);
+    const struct gpu_backend *gpu = members.gpu[0];
     struct gpu_scope scope;
-    struct gpu_backend *gpu = gpu_from(updater->exec->device->backend);
     braid_status status = braid_gpu_enter(gpu, &scope, "import");
     if (status)
         return status;
-    status = braid_captured_read(gpu, captured, options, &updater->now.captured);
+    status = braid_captured_read(&members, captured, options, &updater->now.captured);
     if (!status)
         status = check_shape(updater);
     if (!status)
-        status = braid_import_find_accesses(gpu, options, updater->had->code, &updater->now);
+        status = braid_import_find_accesses(options, updater->had->code, &updater->now);
     braid_gpu_leave(gpu, &scope);
     return status;
 }

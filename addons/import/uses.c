@@ -58,6 +58,22 @@ static braid_status put_access(const struct finder *finder, uint32_t number, boo
                                                                              : no_memory();
 }
 
+// Kernels of the program reach the memory that their device reaches. Mapped memory has its own
+// rules.
+static braid_status check_reach(const struct finder *finder, const struct import_buffer *of)
+{
+    const struct import_members *members = &finder->captured->members;
+    const struct captured_node *node = node_of(finder);
+    if (members->num == 1 || node->type != GPU_NODE_KERNEL || of->member == MEMBER_NONE ||
+        of->is_mapped || members->reaches[node->member] >> of->member & 1)
+        return BRAID_OK;
+    return braid_error(BRAID_UNSUPPORTED,
+                       "node %s of the captured graph, kernel '%s' on %s, uses memory of %s, which "
+                       "that device does not reach",
+                       node->place, captured_function_of(finder->captured, node)->name,
+                       members->gpu[node->member]->label, members->gpu[of->member]->label);
+}
+
 static bool overlap(const struct import_buffer *one, const struct import_buffer *other)
 {
     return one->begin < other->begin + other->bytes && other->begin < one->begin + one->bytes;
@@ -89,7 +105,9 @@ static braid_status add_access(const struct finder *finder, uint32_t index, bool
 {
     const struct import_buffer *buffers = import_buffers(finder->memory), *of = &buffers[index];
     bool is_variable = false;
-    braid_status status = put_access(finder, USE_FIRST_BUFFER + index, writes);
+    braid_status status = check_reach(finder, of);
+    if (!status)
+        status = put_access(finder, USE_FIRST_BUFFER + index, writes);
     if (!status && of->kind == BUFFER_DRIVER)
         status = add_parts(finder, of, writes);
     for (uint32_t i = 0; i < finder->memory->buffers.num && !is_variable; i++)

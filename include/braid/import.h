@@ -82,8 +82,8 @@ typedef struct braid_import_options {
     void *user;
     const braid_import_buffer *buffers;
     size_t num_buffers;
-    // Nobody looks at pinned, managed or peer memory before a frame has ended. If false, nodes that
-    // touch it keep all their captured orders.
+    // Nobody looks at pinned or managed memory, or that of a device which is none of the import's,
+    // before a frame has ended. If false, nodes that touch it keep all their captured orders.
     bool is_unwatched;
     const braid_import_conditional *conditionals; // all conditional nodes, in any order
     size_t num_conditionals;
@@ -104,9 +104,11 @@ typedef struct braid_import_options {
 // Reads a CUgraph, which stays as it is. You may destroy it afterwards. Its modules, and the data
 // of its host calls, live as long as each exec of the import's graph. Two nodes keep their captured
 // order unless the code of both proves that they share no memory which one of them writes.
-// Allocations of the graph move: addresses in arguments follow, others are lost.
+// Allocations of the graph move: addresses in arguments follow, others are lost. A graph that has
+// nodes of several devices needs a group with all of these (docs/book/import.md).
 // Errors: BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR, BRAID_IO_ERROR (a file),
-// BRAID_UNSUPPORTED (no CUDA device, a driver before CUDA 12.4, or a node that Braid cannot do).
+// BRAID_UNSUPPORTED (no CUDA device, a driver before CUDA 12.4, or a node that Braid cannot do
+// there).
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_create(braid_device *device, void *captured,
                                                                const braid_import_options *options,
                                                                braid_import **out_import);
@@ -127,7 +129,7 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_update(const braid_impor
 BRAID_API void braid_import_destroy(braid_import *import);
 
 // The graph to plan, play, measure and tune, which the import destroys. It takes no further nodes
-// and no outputs, and runs on one device. NULL has none.
+// and no outputs, and runs on the devices of its import. NULL has none.
 BRAID_API braid_graph *braid_import_get_graph(braid_import *import);
 
 // An order is a pair of nodes with work, the first of which ends before the second starts.

@@ -485,7 +485,7 @@ static braid_status copy_words(braid_exec *exec, const braid_graph *graph)
     if (num)
         memcpy(words, graph->words.items, num * bytes);
     exec->words = (struct array){ .items = words, .num = num };
-    exec->edges_only = graph->edges_only;
+    exec->edges_only = graph->imported_places;
     return BRAID_OK;
 }
 

@@ -245,7 +245,7 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
 {
     char *reason = exec->texts.frames_reason;
     size_t size = sizeof(exec->texts.frames_reason);
-    if (graph->edges_only)
+    if (graph->imported_places)
         snprintf(reason, size, "whole frames: the graph was imported");
     else if (undeclared != GRAPH_NONE)
         snprintf(reason, size, "whole frames: node %u '%.100s' declares no access", undeclared,

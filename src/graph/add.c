@@ -107,7 +107,7 @@ braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
                                    graph_num_nodes(graph));
     if (graph->nodes.num >= GRAPH_MAX_ITEMS)
         return braid_error_invalid("node '%s': too many nodes", name);
-    if (graph->edges_only)
+    if (graph->imported_places)
         return braid_error_invalid("node '%s': an imported graph takes no further nodes", name);
     braid_status status = check_after(graph, name, options);
     if (!status && options->place > GRAPH_MOST_PLACES)

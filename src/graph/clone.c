@@ -90,7 +90,7 @@ braid_status braid_graph_clone(const braid_graph *graph, braid_graph **out_clone
     clone->places = graph->places;
     clone->num_left_out = graph->num_left_out;
     clone->is_culled = graph->is_culled;
-    clone->edges_only = graph->edges_only;
+    clone->imported_places = graph->imported_places;
     clone->code = graph->code;
     if (clone->code)
         braid_graph_code->share(clone->code);

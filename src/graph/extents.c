@@ -184,7 +184,7 @@ uint32_t braid_graph_find_undeclared(const braid_graph *graph)
 {
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
-        if (node->kind != WORK_EMPTY && (graph->edges_only || !declares_any(graph, node)))
+        if (node->kind != WORK_EMPTY && (graph->imported_places || !declares_any(graph, node)))
             return i;
     }
     return GRAPH_NONE;

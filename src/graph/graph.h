@@ -171,8 +171,8 @@ struct braid_graph {
     struct array outputs;           // uint32_t: resources, in order; see cull.h
     uint32_t num_left_out;          // nodes that cull.h left out
     bool is_culled;                 // it is such a graph
-    bool edges_only; // its edges are its whole order: accesses only tell who uses which memory
-    struct array addresses;    // struct graph_address, by node
+    uint32_t imported_places;       // an import is for so many; its edges are its whole order
+    struct array addresses;         // struct graph_address, by node
     struct array given;        // struct graph_address of buffers with addresses: the bytes hold
                                // them already
     struct array traps;        // struct graph_trap, by node

@@ -400,7 +400,7 @@ static void finish_walk(struct walk *walk)
 
 braid_status braid_graph_find_links(const braid_graph *graph, struct array *out_links)
 {
-    if (graph->accesses.num == 0 || graph->edges_only)
+    if (graph->accesses.num == 0 || graph->imported_places)
         return BRAID_OK;
     struct walk walk = { .graph = graph, .links = out_links };
     braid_status status = braid_graph_find_units(graph, &walk.units);

@@ -225,7 +225,7 @@ braid_status braid_graph_set_output(braid_graph *graph, braid_resource resource)
         return braid_error_invalid(
             "'%s' is %s, which nobody can read after a frame",
             braid_graph_resource_name(graph, resource.index, name, sizeof(name)), what);
-    if (graph->edges_only)
+    if (graph->imported_places)
         return braid_error(BRAID_UNSUPPORTED,
                            "an imported graph has no outputs: nobody knows which "
                            "nodes they need");

@@ -23,8 +23,9 @@ braid_status braid_schedule_plan(const braid_graph *graph, const struct plan_opt
 {
     braid_status status = braid_graph_check_regions(graph); // nodes that are left out count
     const bool is_spread = options->places && options->places->num_places > 1;
-    if (!status && is_spread && graph->edges_only)
-        status = braid_error(BRAID_UNSUPPORTED, "an imported graph runs on one device");
+    if (!status && !is_spread && graph->imported_places > 1)
+        status =
+            braid_error(BRAID_UNSUPPORTED, "a graph imported for several devices runs on them");
     if (status)
         return status;
     struct culled culled;

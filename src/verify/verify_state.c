@@ -282,7 +282,7 @@ braid_status braid_verify_accesses_node(struct verify_accesses *accesses,
     accesses->verify = verify;
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
     const struct graph_access *list = graph->accesses.items;
-    const uint32_t num = graph->edges_only ? 0 : graph_node->num_accesses;
+    const uint32_t num = graph->imported_places ? 0 : graph_node->num_accesses;
     for (uint32_t i = 0; i < num; i++) {
         const struct graph_access *access = &list[graph_node->first_access + i];
         uint32_t first = accesses->parts.first[access->resource];

@@ -7,10 +7,18 @@ enum {
     MOST_DEPTH = 3, // bodies nest so deep
 };
 
+CUcontext random_contexts[DEVICES];
+CUevent random_events[DEVICES];
 CUstream random_streams[STREAMS];
 unsigned char *buffers[BUFFERS];
 uint32_t num_called;
 uint64_t num_allocations, num_conditionals;
+
+static void enter(const struct trial *trial, uint32_t device)
+{
+    if (trial->num_devices > 1)
+        must(cuCtxSetCurrent(random_contexts[device]));
+}
 
 // Each kernel has a name of its own. None compares addresses: allocations of a graph and transient
 // buffers have others.
@@ -25,8 +33,12 @@ static void make_kernel(struct random *random, struct trial *trial, int index)
     entry += strlen(".entry k");
     memmove(entry + 1, entry, strlen(entry) + 1);
     *entry = name[1] = (char)('0' + index);
-    must(cuModuleLoadData(&trial->modules[index], trial->texts[index]));
-    must(cuModuleGetFunction(&trial->functions[index], trial->modules[index], name));
+    for (uint32_t i = 0; i < trial->num_devices; i++) {
+        enter(trial, i);
+        must(cuModuleLoadData(&trial->modules[i][index], trial->texts[index]));
+        must(cuModuleGetFunction(&trial->functions[i][index], trial->modules[i][index], name));
+    }
+    enter(trial, 0);
     if (!random_chance(random, 10))
         trial->given[trial->num_given++] = trial->texts[index];
 }
@@ -40,8 +52,9 @@ static uint64_t choose_pointer(struct random *random, const struct trial *trial)
     return (uintptr_t)(buffers[trial->map[random_below(random, TABLE)]] + KERNEL_FIRST);
 }
 
-static void launch(struct random *random, struct trial *trial, CUstream stream)
+static void launch(struct random *random, struct trial *trial, uint32_t which)
 {
+    const uint32_t device = which % trial->num_devices;
     uint64_t own[KERNEL_POINTERS], pointer;
     unsigned char all[KERNEL_STRUCT_BYTES] = { 0 };
     uint32_t number = random_below(random, 8) ^ trial->shift;
@@ -53,13 +66,24 @@ static void launch(struct random *random, struct trial *trial, CUstream stream)
         memcpy(all + kernel_struct_places[i], &pointer, sizeof(pointer));
     }
     void *args[] = { &own[0], &own[1], &own[2], all, &number };
-    must(cuLaunchKernel(trial->functions[random_below(random, KERNELS)], 1, 1, 1, 1, 1, 1, 0,
-                        stream, args, NULL));
+    must(cuLaunchKernel(trial->functions[device][random_below(random, KERNELS)], 1, 1, 1, 1, 1, 1,
+                        0, random_streams[which], args, NULL));
 }
 
-static void fill(struct random *random, const struct trial *trial, CUstream stream)
+// A pointer to memory of the device.
+static CUdeviceptr choose_own(struct random *random, const struct trial *trial, uint32_t device)
 {
-    const CUdeviceptr to = choose_pointer(random, trial) + 4 * random_below(random, 8);
+    if (trial->num_devices == 1)
+        return choose_pointer(random, trial);
+    const uint32_t buffer = device + trial->num_devices * random_below(random, TABLE / DEVICES);
+    return (uintptr_t)(buffers[buffer] + KERNEL_FIRST);
+}
+
+static void fill(struct random *random, const struct trial *trial, uint32_t which)
+{
+    const CUstream stream = random_streams[which];
+    const CUdeviceptr to =
+        choose_own(random, trial, which % trial->num_devices) + 4 * random_below(random, 8);
     switch (random_below(random, 4)) {
     case 0:
         must(cuMemsetD8Async(to, (unsigned char)random_below(random, 256), 64, stream));
@@ -81,15 +105,17 @@ static void copy(struct random *random, const struct trial *trial, CUstream stre
         must(cuMemcpyDtoDAsync_v2(to, from, bytes, stream));
 }
 
-static void copy_rows(struct random *random, CUstream stream)
+static void copy_rows(struct random *random, const struct trial *trial, uint32_t which)
 {
-    const uint32_t from = random_below(random, TABLE);
+    const CUstream stream = random_streams[which];
+    const uint32_t num = trial->num_devices;
+    const uint32_t from = which % num + num * random_below(random, TABLE / num);
     const CUDA_MEMCPY2D rows = {
         .srcMemoryType = CU_MEMORYTYPE_DEVICE,
         .srcDevice = (uintptr_t)buffers[from],
         .srcPitch = 64,
         .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-        .dstDevice = (uintptr_t)buffers[(from + 1) % TABLE],
+        .dstDevice = (uintptr_t)buffers[(from + num) % TABLE],
         .dstPitch = 128,
         .WidthInBytes = 24,
         .Height = 5,
@@ -105,10 +131,14 @@ static void call_host(void *user)
     ++*(uint32_t *)user;
 }
 
-static void wait_for(CUstream stream, CUstream before)
+static void wait_for(const struct trial *trial, uint32_t which, uint32_t before)
 {
-    must(cuEventRecord(here.event, before));
-    must(cuStreamWaitEvent(stream, here.event, 0));
+    const uint32_t device = before % trial->num_devices;
+    const CUevent event = trial->num_devices > 1 ? random_events[device] : here.event;
+    enter(trial, device);
+    must(cuEventRecord(event, random_streams[before]));
+    enter(trial, which % trial->num_devices);
+    must(cuStreamWaitEvent(random_streams[which], event, 0));
 }
 
 static void capture_step(struct random *random, struct trial *trial, int depth);
@@ -213,20 +243,24 @@ static void capture_step(struct random *random, struct trial *trial, int depth)
     const uint32_t which = random_below(random, trial->num_streams);
     const CUstream stream = random_streams[which];
     const uint32_t chance = random_below(random, 100);
-    if (trial->num_streams > 1 && random_chance(random, 40))
-        wait_for(stream, random_streams[random_below(random, trial->num_streams)]);
+    if (trial->is_serial)
+        wait_for(trial, which, trial->last);
+    else if (trial->num_streams > 1 && random_chance(random, 40))
+        wait_for(trial, which, random_below(random, trial->num_streams));
+    trial->last = which;
+    enter(trial, which % trial->num_devices);
     if (trial->has_conditionals && random_chance(random, 25))
         capture_conditional(random, trial, depth);
     else if (chance < 60)
-        launch(random, trial, stream);
+        launch(random, trial, which);
     else if (chance < 70)
-        fill(random, trial, stream);
+        fill(random, trial, which);
     else if (chance < 80)
         copy(random, trial, stream);
     else if (depth > 0)
         return; // bodies have no others
     else if (chance < 84)
-        copy_rows(random, stream);
+        copy_rows(random, trial, which);
     else if (chance < 87)
         must(cuLaunchHostFunc(stream, call_host, &num_called));
     else if (trial->num_streams == 1)
@@ -237,8 +271,10 @@ void capture(struct random *random, struct trial *trial)
 {
     memset(trial->allocations, 0, sizeof(trial->allocations));
     begin();
+    trial->last = 0;
     for (uint32_t i = 1; i < trial->num_streams; i++)
-        wait_for(random_streams[i], random_streams[0]);
+        wait_for(trial, i, 0);
+    enter(trial, 0);
     for (uint32_t i = 2 + random_below(random, MOST_STEPS); i > 0; i--)
         capture_step(random, trial, 0);
     for (int i = 0; i < ALLOCATIONS; i++) {
@@ -246,18 +282,32 @@ void capture(struct random *random, struct trial *trial)
             must(cuMemFreeAsync(trial->allocations[i], random_streams[0]));
     }
     for (uint32_t i = 1; i < trial->num_streams; i++)
-        wait_for(random_streams[0], random_streams[i]);
+        wait_for(trial, 0, i);
+    enter(trial, 0);
     must(cuStreamEndCapture(random_streams[0], &trial->graph));
+}
+
+static void make_kernels(struct random *random, struct trial *trial, uint32_t num_devices)
+{
+    memset(trial, 0, sizeof(*trial));
+    trial->num_devices = num_devices;
+    for (int i = 0; i < KERNELS; i++)
+        make_kernel(random, trial, i);
+    for (uint32_t i = 0; i < TABLE; i++)
+        trial->map[i] = i;
+}
+
+void make_trial_of_two(struct random *random, struct trial *trial)
+{
+    make_kernels(random, trial, DEVICES);
+    trial->num_streams = 2 + random_below(random, 2);
+    trial->is_serial = random_chance(random, 70);
 }
 
 void make_trial(struct random *random, struct trial *trial)
 {
-    memset(trial, 0, sizeof(*trial));
-    for (int i = 0; i < KERNELS; i++)
-        make_kernel(random, trial, i);
+    make_kernels(random, trial, 1);
     trial->given[trial->num_given++] = conditional_text;
-    for (uint32_t i = 0; i < TABLE; i++)
-        trial->map[i] = i;
     trial->num_streams = random_chance(random, 60) ? 1 : 2 + random_below(random, 2);
     trial->has_conditionals = trial->num_streams == 1 && random_chance(random, 50);
 }
@@ -276,6 +326,10 @@ void make_later(struct random *random, struct trial *trial)
 
 void finish_trial(struct trial *trial)
 {
-    for (int i = 0; i < KERNELS; i++)
-        must(cuModuleUnload(trial->modules[i]));
+    for (uint32_t i = 0; i < trial->num_devices; i++) {
+        enter(trial, i);
+        for (int k = 0; k < KERNELS; k++)
+            must(cuModuleUnload(trial->modules[i][k]));
+    }
+    enter(trial, 0);
 }

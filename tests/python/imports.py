@@ -190,7 +190,7 @@ def test_failures_are_told(program):
     graph = braid.Imported(program.device, captured).graph
     with pytest.raises(braid.InvalidArgumentError, match="takes no further nodes"):
         graph.empty()
-    with pytest.raises(braid.UnsupportedError, match="an import needs one CUDA device"):
+    with pytest.raises(braid.UnsupportedError, match="an import needs CUDA devices"):
         braid.Imported(braid.Device("cpu"), captured)
 
 

@@ -16,12 +16,14 @@ static void play(braid_device *device, void *captured, void *stream, const char 
     braid_exec *exec = NULL;
     braid_runner *runner = NULL;
     void *executable = captured, *later = captured;
+    braid_device *first = device, *second = device, *group = NULL;
     CHECK(braid_stream_wrap(device, stream, &theirs));
     // here
     braid_runner_destroy(runner);
     braid_exec_destroy(exec);
     braid_import_destroy(import);
     braid_stream_destroy(theirs);
+    braid_device_close(group);
 }
 
 int main(int argc, char **argv)

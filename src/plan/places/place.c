@@ -441,17 +441,12 @@ static braid_status place_list(struct place_times *times)
 
 // ---- candidates ----
 
-static uint32_t outermost(const braid_graph *graph, uint32_t node)
-{
-    return braid_graph_lift(graph, node, GRAPH_NONE);
-}
-
 // Nodes inside stand behind their region's node.
 static void bundle_nodes(const braid_graph *graph, braid_graph *units)
 {
     struct graph_node *nodes = units->nodes.items;
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
-        uint32_t main = outermost(graph, i);
+        uint32_t main = braid_graph_lift(graph, i, GRAPH_NONE);
         if (main == i)
             continue;
         units->num_bundled += nodes[i].role == GRAPH_MAIN;
@@ -466,7 +461,8 @@ static void drop_inner_edges(const braid_graph *graph, braid_graph *units)
     struct graph_edge *edges = units->edges.items;
     size_t num = 0;
     for (size_t i = 0; i < units->edges.num; i++) {
-        if (outermost(graph, edges[i].from) != outermost(graph, edges[i].to))
+        if (braid_graph_lift(graph, edges[i].from, GRAPH_NONE) !=
+            braid_graph_lift(graph, edges[i].to, GRAPH_NONE))
             edges[num++] = edges[i];
     }
     units->edges.num = num;
@@ -617,6 +613,9 @@ braid_status braid_graph_place(const braid_graph *graph, const struct plan_optio
                                struct placed **out_placed)
 {
     struct placing placing = { .graph = graph, .options = options };
+    if (graph->imported_places && graph->imported_places != options->places->num_places)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "an imported graph runs on the devices of its import");
     braid_status status = begin(&placing);
     if (!status)
         status = weigh_single_places(&placing);
