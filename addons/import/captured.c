@@ -130,18 +130,26 @@ static braid_status add_function(const struct reader *reader, gpu_function funct
     return status;
 }
 
-// Where the driver keeps the bytes of a parameter; NULL: nowhere.
+// Where the driver keeps the bytes of a parameter, and how many; NULL: nowhere. A buffer may end
+// before the last parameters do.
 static const unsigned char *find_argument(const struct cuda_kernel_parameters *told, uint32_t index,
-                                          const struct captured_param *param)
+                                          const struct captured_param *param, size_t *out_bytes)
 {
-    enum { END = 0, BUFFER = 1 };
+    enum { END = 0, BUFFER = 1, BUFFER_BYTES = 2 };
+    const unsigned char *buffer = NULL;
+    size_t bytes = (size_t)param->offset + param->bytes;
+    *out_bytes = param->bytes;
     if (told->args)
         return told->args[index];
     for (size_t i = 0; told->extra && told->extra[i] != (void *)END; i += 2) {
         if (told->extra[i] == (void *)BUFFER)
-            return (const unsigned char *)told->extra[i + 1] + param->offset;
+            buffer = told->extra[i + 1];
+        else if (told->extra[i] == (void *)BUFFER_BYTES)
+            bytes = *(const size_t *)told->extra[i + 1];
     }
-    return NULL;
+    const size_t left = bytes > param->offset ? bytes - param->offset : 0;
+    *out_bytes = left < param->bytes ? left : param->bytes;
+    return buffer ? buffer + param->offset : NULL;
 }
 
 static braid_status read_arguments(const struct reader *reader,
@@ -153,7 +161,8 @@ static braid_status read_arguments(const struct reader *reader,
     node->kernel.first_byte = captured->bytes.num;
     for (uint32_t i = 0; i < function->num_params; i++) {
         const struct captured_param *param = captured_params_of(captured, function) + i;
-        const unsigned char *from = find_argument(told, i, param);
+        size_t bytes;
+        const unsigned char *from = find_argument(told, i, param, &bytes);
         const size_t stride = (param->bytes + 15U) / 16 * 16;
         unsigned char *to = braid_array_append(&captured->bytes, stride, 1);
         if (!from)
@@ -161,7 +170,7 @@ static braid_status read_arguments(const struct reader *reader,
         if (!to)
             return no_memory();
         memset(to, 0, stride);
-        memcpy(to, from, param->bytes);
+        memcpy(to, from, bytes);
     }
     return BRAID_OK;
 }

@@ -105,7 +105,8 @@ void launch_tell_arguments(const struct kernel_call *call, void ***out_params, v
 }
 
 // A packed buffer: the parameters at their offsets. The driver refuses one that is longer than the
-// last parameter's end, be it by a struct's padding, and reads a shorter one as far as it goes.
+// last parameter's end, be it by a struct's padding, and reads a shorter one as far as it goes. Any
+// bytes are behind it.
 static CUresult copy_packed(struct kernel_call *call, void **extra)
 {
     const void *buffer = NULL;
@@ -121,6 +122,7 @@ static CUresult copy_packed(struct kernel_call *call, void **extra)
     if (bytes > call->function->argument_bytes || buffer == NULL)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     memcpy(call->arguments, buffer, bytes);
+    memset(call->arguments + bytes, 0xEE, call->function->argument_bytes - bytes);
     call->is_packed = true;
     call->packed_bytes = bytes;
     return CUDA_SUCCESS;

@@ -236,6 +236,25 @@ static void a_kernel_of_another_sync_domain_is_imported(void **state)
     assert_int_equal(found, 7);
 }
 
+// The buffer of the launch ends before the second parameter, which is 0 in the import.
+static void a_short_buffer_of_arguments_is_read_to_its_end(void **state)
+{
+    struct world *world = *state;
+    CUfunction choose;
+    CUdeviceptr both[] = { world->one, world->other };
+    size_t bytes = sizeof(both);
+    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, both, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                      CU_LAUNCH_PARAM_END };
+    uint32_t found = 0;
+    begin_capture(world);
+    must(cuModuleGetFunction(&choose, world->module, "choose"));
+    must(cuLaunchKernel(choose, 1, 1, 1, 1, 1, 1, 0, world->captured, NULL, extra));
+    must(cuStreamEndCapture(world->captured, &world->graph));
+    play_with(world, NULL, 1);
+    must(cuMemcpyDtoH_v2(&found, world->one, sizeof(found)));
+    assert_int_equal(found, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +265,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_free_of_another_graphs_memory_is_refused, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_struct_that_may_hold_tensor_maps_is_refused, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(a_short_buffer_of_arguments_is_read_to_its_end, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_pointer_that_is_not_chosen_may_be_old, open_world,
                                         close_world),
