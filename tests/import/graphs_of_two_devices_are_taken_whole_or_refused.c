@@ -190,13 +190,14 @@ static void each_node_is_on_its_device(void **state)
     wait_for(1, 0);
     launch(1, a[1], b[3]); // reads the other's: 12
     must(cuMemcpyDtoDAsync_v2(a[2], b[1], sizeof(uint32_t), ones[1].stream)); // 21
+    must(cuLaunchHostFunc(ones[1].stream, count_call, &num_calls));
     wait_for(0, 1);
     must(cuLaunchHostFunc(ones[0].stream, count_call, &num_calls));
     launch(0, a[2], b[0]); // writes the other's: 22
     check_ok(end(group, NULL));
-    expect_places("112212211");
+    expect_places("1122122211");
     play(group, BRAID_MODE_GRAPH);
-    assert_int_equal(num_calls, 2);
+    assert_int_equal(num_calls, 4);
     assert_int_equal(word_of(b[2]), 11);
     assert_int_equal(word_of(b[3]), 12);
     assert_int_equal(word_of(a[2]), 21);
