@@ -376,6 +376,34 @@ static uint32_t from_device(const struct place *place)
     return make(place, is_whole ? SOURCE_LOADED : SOURCE_PART);
 }
 
+// Bytes so far behind the address that a pointer is. Other instructions than ld scatter them.
+static uint32_t from_behind(const struct place *place, uint64_t pointer, int64_t behind)
+{
+    const uint32_t bytes = place->instruction->bytes;
+    uint32_t set = 0;
+    if (bytes < WHOLE || !begins(place, "ld"))
+        return from_device(place);
+    for (uint32_t i = 0; i < bytes; i += WHOLE) {
+        const uint32_t more = braid_sources_behind(sets_of(place), pointer, behind + i);
+        set = join(place, set, more ? more : from_device(place));
+    }
+    return set;
+}
+
+// From memory of the device, at an address of these sources.
+static uint32_t load_global(const struct place *place, uint32_t from, int64_t behind)
+{
+    uint32_t num, set = 0;
+    braid_sources_members(sets_of(place), from, &num);
+    for (uint32_t i = 0; i < num; i++) {
+        const uint64_t source = braid_sources_members(sets_of(place), from, &num)[i];
+        if (!source_is_pointer(source))
+            return from_device(place);
+        set = join(place, set, from_behind(place, source, behind));
+    }
+    return num ? set : from_device(place);
+}
+
 static uint32_t load_at_steps(const struct place *place, uint32_t item, uint32_t offset,
                               int64_t behind)
 {
@@ -425,6 +453,9 @@ static uint32_t load_from(const struct place *place, uint64_t source, int64_t be
     case SOURCE_PART:
     case SOURCE_SHIFTED:
         return 0; // no addresses
+    case SOURCE_WORD:
+    case SOURCE_POINTED:
+        return place->instruction->space == CODE_PARAM ? 0 : from_behind(place, source, behind);
     default:
         return place->instruction->space == CODE_PARAM ? 0 : from_device(place);
     }
@@ -461,7 +492,7 @@ static uint32_t load(const struct place *place, const struct code_operand *addre
     case CODE_SHARED:
         return as_loaded(place, flow->shared);
     case CODE_GLOBAL:
-        return from_device(place);
+        return load_global(place, from, behind);
     default:
         braid_sources_members(sets_of(place), from, &num);
     }

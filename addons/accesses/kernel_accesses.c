@@ -10,12 +10,21 @@ static const char unknown[] = "an address comes from no parameter",
                   loaded[] = "an address is loaded from memory",
                   assembled[] = "an address is put together in a way that is not known";
 
-static void refuse(struct kernel_accesses *accesses, const char *why, const char *at)
+static void refuse_pointed(struct kernel_accesses *accesses, const char *why, const char *at)
 {
     if (accesses->why)
         return;
     accesses->why = why;
     accesses->at = at;
+}
+
+static void refuse(struct kernel_accesses *accesses, const char *why, const char *at)
+{
+    refuse_pointed(accesses, why, at);
+    if (accesses->beside)
+        return;
+    accesses->beside = why;
+    accesses->beside_at = at;
 }
 
 static struct kernel_access *find_item(struct kernel_accesses *accesses, uint64_t source)
@@ -57,6 +66,22 @@ static bool take_item(struct kernel_accesses *accesses, uint64_t source,
     return true;
 }
 
+static bool take_pointed(struct kernel_accesses *accesses, uint64_t source,
+                         const struct code_instruction *instruction)
+{
+    struct kernel_pointed *pointed = accesses->pointed.items;
+    const struct kernel_pointed added = { source_item(source), acts_of(instruction),
+                                          instruction->statement->begin };
+    refuse_pointed(accesses, loaded, instruction->statement->begin);
+    for (size_t i = 0; i < accesses->pointed.num; i++) {
+        if (pointed[i].place != added.place)
+            continue;
+        pointed[i].acts |= added.acts;
+        return true;
+    }
+    return braid_array_put(&accesses->pointed, &added, sizeof(added));
+}
+
 // An access through an address that has these sources. Without one that is an address, nobody knows
 // where it goes.
 static bool take(struct kernel_accesses *accesses, const struct kernel_code *code, uint32_t set,
@@ -69,12 +94,14 @@ static bool take(struct kernel_accesses *accesses, const struct kernel_code *cod
         const enum source_kind kind = source_kind(members[i]);
         if (kind == SOURCE_WORD && !take_item(accesses, members[i], instruction))
             return false;
+        if (kind == SOURCE_POINTED && !take_pointed(accesses, members[i], instruction))
+            return false;
         if (kind == SOURCE_VARIABLE)
             accesses->of_variables |= acts_of(instruction);
         const bool is_loaded = kind == SOURCE_LOADED && !source_left(members[i]);
         if (is_loaded || kind == SOURCE_UNKNOWN)
             refuse(accesses, is_loaded ? loaded : assembled, instruction->statement->begin);
-        is_known = is_known || kind == SOURCE_WORD || kind == SOURCE_VARIABLE ||
+        is_known = is_known || source_is_pointer(members[i]) || kind == SOURCE_VARIABLE ||
                    kind == SOURCE_LOCAL || kind == SOURCE_SHARED || kind == SOURCE_CELL ||
                    kind == SOURCE_PARAMETER;
     }
@@ -113,6 +140,13 @@ static int compare(const void *a, const void *b)
     return (one->offset > other->offset) - (one->offset < other->offset);
 }
 
+// A pointer of depth 1 may be the base of one of depth 2, and has the lower number.
+static int compare_pointed(const void *a, const void *b)
+{
+    const struct kernel_pointed *one = a, *other = b;
+    return (one->place > other->place) - (one->place < other->place);
+}
+
 static bool take_all(struct kernel_accesses *accesses, const struct flow *flow)
 {
     const struct flow_function *functions = flow->functions.items;
@@ -130,6 +164,9 @@ static bool take_all(struct kernel_accesses *accesses, const struct flow *flow)
     }
     if (accesses->items.num)
         qsort(accesses->items.items, accesses->items.num, sizeof(struct kernel_access), compare);
+    if (accesses->pointed.num)
+        qsort(accesses->pointed.items, accesses->pointed.num, sizeof(struct kernel_pointed),
+              compare_pointed);
     return !flow->code->sets.failed;
 }
 
@@ -151,5 +188,6 @@ void braid_kernel_accesses_finish(struct kernel_accesses *accesses)
 {
     braid_array_finish(&accesses->parameters);
     braid_array_finish(&accesses->items);
+    braid_array_finish(&accesses->pointed);
     *accesses = (struct kernel_accesses){ 0 };
 }

@@ -25,14 +25,24 @@ struct kernel_access {
     const char *read_at, *written_at; // the first instruction that does so; NULL: none does
 };
 
+// An access through a pointer that the kernel loads from memory.
+struct kernel_pointed {
+    uint32_t place; // where the pointer stands, among the places of the code's sets
+    unsigned acts;
+    const char *at; // the first instruction
+};
+
 struct kernel_accesses {
     struct array parameters; // struct code_parameter: all of the kernel's
     struct array items;      // struct kernel_access, by parameter and offset
+    struct array pointed;    // struct kernel_pointed, those with fewer pointers before them first
     unsigned of_variables;   // acts on variables of the module
     bool reads_constants;    // by ld.const, which no kernel writes
     bool calls_out;          // it calls functions without a body, or by address
     const char *why;         // nobody knows what it does; NULL: proven
     const char *at;          // the instruction that is why
+    // The same for somebody who knows each pointer that the kernel loads.
+    const char *beside, *beside_at;
 };
 
 // braid_ptx_line tells the lines of instructions. False: memory ran out.

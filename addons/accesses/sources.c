@@ -10,6 +10,9 @@
 
 enum { FEWEST_SLOTS = 256, UPPER = 32 }; // the upper half of 8 bytes begins at a bit
 
+// A list leads to ever more places.
+enum { MOST_DEPTH = 2, MOST_PLACES = 4096 };
+
 // The result of a change of a set, or of joining two.
 struct source_memo {
     uint32_t a, b, change; // b: a set, or how far
@@ -21,6 +24,7 @@ void braid_source_sets_finish(struct source_sets *sets)
     braid_array_finish(&sets->members);
     braid_array_finish(&sets->sets);
     braid_array_finish(&sets->room);
+    braid_array_finish(&sets->places);
     braid_free(sets->slots);
     braid_free(sets->memos);
     *sets = (struct source_sets){ 0 };
@@ -99,6 +103,27 @@ uint32_t braid_sources_one(struct source_sets *sets, uint64_t source)
     return intern(sets, &source, 1);
 }
 
+uint32_t braid_sources_behind(struct source_sets *sets, uint64_t pointer, int64_t offset)
+{
+    const bool is_known =
+        !source_left(pointer) && offset == (int32_t)offset && !source_is_anywhere((uint32_t)offset);
+    struct source_place *places = sets->places.items;
+    struct source_place place = { .base = source_at_left(pointer, 0),
+                                  .offset = is_known ? (uint32_t)offset : SOURCE_ANYWHERE,
+                                  .depth = 1 };
+    if (source_kind(pointer) == SOURCE_POINTED)
+        place.depth += places[source_item(pointer)].depth;
+    uint32_t item = 0;
+    while (item < sets->places.num &&
+           (places[item].base != place.base || places[item].offset != place.offset))
+        item++;
+    if (place.depth > MOST_DEPTH || item == MOST_PLACES)
+        return 0;
+    if (item == sets->places.num && !braid_array_put(&sets->places, &place, sizeof(place)))
+        sets->failed = true;
+    return braid_sources_one(sets, source_make(SOURCE_POINTED, item, 0));
+}
+
 // ---- changes of one source ----
 
 static void put_source(struct source_sets *sets, uint64_t source)
@@ -115,6 +140,11 @@ static void put(struct source_sets *sets, enum source_kind kind, uint32_t item, 
 static void put_loaded(struct source_sets *sets, enum source_kind kind, uint32_t left)
 {
     put_source(sets, source_at_left(source_make(kind, 0, 0), left));
+}
+
+static void put_moved(struct source_sets *sets, uint64_t source)
+{
+    put_source(sets, source_is_pointer(source) ? source_at_left(source, 1) : source);
 }
 
 static uint32_t moved(uint32_t offset, uint32_t by)
@@ -166,6 +196,9 @@ static void narrow(struct source_sets *sets, enum source_change change, uint64_t
     case SOURCE_SHIFTED:
         put_loaded(sets, SOURCE_PART, source_left(source));
         break;
+    case SOURCE_POINTED:
+        put_loaded(sets, SOURCE_PART, 0);
+        break;
     default:
         put_source(sets, source);
     }
@@ -188,7 +221,7 @@ static void meet(struct source_sets *sets, const uint64_t *members, uint32_t num
 {
     const uint32_t item = source_item(lower), offset = source_offset(lower);
     if (has(members, num, source_make(upper, item, moved(offset, 4))))
-        put(sets, SOURCE_WORD, item, offset);
+        put_moved(sets, source_make(SOURCE_WORD, item, offset));
 }
 
 static void widen(struct source_sets *sets, const uint64_t *members, uint32_t num, uint64_t source)
@@ -216,6 +249,10 @@ static void shift_left(struct source_sets *sets, uint64_t source, uint32_t by)
     const uint32_t left = sum_of_shifts(source_left(source), by);
     const bool is_upper = left >= UPPER;
     switch (source_kind(source)) {
+    case SOURCE_POINTED:
+        if (by < UPPER || by == SOURCE_ANY_BITS)
+            put_loaded(sets, SOURCE_LOADED, by);
+        return;
     case SOURCE_LOADED:
         if (by < UPPER || by == SOURCE_ANY_BITS) // else no shift brings the lost half back
             put_loaded(sets, SOURCE_LOADED, left);
@@ -243,20 +280,21 @@ static void shift_left(struct source_sets *sets, uint64_t source, uint32_t by)
             put(sets, SOURCE_UNKNOWN, 0, 0);
         return;
     default:
-        put_source(sets, source);
+        put_moved(sets, source);
     }
 }
 
 // By less than 32 bits, or nobody knows by how many.
 static void shift_right(struct source_sets *sets, uint64_t source)
 {
-    const bool is_loaded = source_kind(source) == SOURCE_LOADED;
+    const bool is_pointed = source_kind(source) == SOURCE_POINTED;
+    const bool is_loaded = source_kind(source) == SOURCE_LOADED || is_pointed;
     if (is_loaded)
         put(sets, SOURCE_SHIFTED, 0, 0);
-    if (is_loaded && source_left(source))
+    if (is_loaded && !is_pointed && source_left(source))
         put_loaded(sets, SOURCE_LOADED, 0);
-    if (!is_loaded || source_left(source))
-        put_source(sets, source);
+    if (!is_pointed && (!is_loaded || source_left(source)))
+        put_moved(sets, source);
 }
 
 static void change_one(struct source_sets *sets, enum source_change change, uint32_t set,
@@ -286,8 +324,8 @@ static void change_one(struct source_sets *sets, enum source_change change, uint
         return;
     case SOURCE_MULTIPLY:
     case SOURCE_CONVERT:
-        if (kind != SOURCE_LOADED && kind != SOURCE_SHIFTED)
-            put_source(sets, source);
+        if (kind != SOURCE_LOADED && kind != SOURCE_POINTED && kind != SOURCE_SHIFTED)
+            put_moved(sets, source);
         return;
     case SOURCE_MEET:
         put_source(sets, source);
@@ -297,6 +335,8 @@ static void change_one(struct source_sets *sets, enum source_change change, uint
     case SOURCE_MOVE:
         if (kind == SOURCE_PARAMETER)
             put(sets, kind, item, moved_address(offset, by));
+        else if (by)
+            put_moved(sets, source);
         else
             put_source(sets, source);
         return;
@@ -306,7 +346,7 @@ static void change_one(struct source_sets *sets, enum source_change change, uint
                 change == SOURCE_MOVE_STEPS ? moved_by_steps(offset, (uint32_t)by)
                                             : SOURCE_ANYWHERE);
         else
-            put_source(sets, source);
+            put_moved(sets, source);
     }
 }
 

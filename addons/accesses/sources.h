@@ -12,7 +12,8 @@
 
 // The item of a source is a parameter, a variable or a cell, and its offset one in a parameter. An
 // address is whole in 8 bytes: a value of fewer bytes is none, but two of them may become one.
-// Sources that become addresses by shifts count the bits by which they were shifted to the left.
+// Sources that become addresses by shifts count the bits by which they were shifted to the left. A
+// pointer counts 1 once it was moved, or may have been.
 enum source_kind {
     SOURCE_WORD,      // the 8 bytes of a parameter at the offset
     SOURCE_HALF,      // at most 4 bytes of the 4 there
@@ -28,6 +29,8 @@ enum source_kind {
     SOURCE_PART,    // at most 4 bytes of those
     SOURCE_SHIFTED, // such 8 bytes, shifted right: shifted left they may be an address again
     SOURCE_UNKNOWN, // perhaps an address, and nobody knows which
+    SOURCE_POINTED, // 8 bytes of the memory that a pointer leads to. The item is a place. Changed,
+                    // it is as SOURCE_LOADED
 };
 
 // Offsets that nobody knows. Loads are aligned. If the parameter is, too, a whole pointer is loaded
@@ -97,6 +100,12 @@ static inline uint64_t source_at_left(uint64_t source, uint32_t left)
     return (source & ~most) | (left < SOURCE_MOST_LEFT ? (uint64_t)left << SOURCE_LEFT_AT : most);
 }
 
+// A word of a parameter, or one that a pointer leads to.
+static inline bool source_is_pointer(uint64_t source)
+{
+    return source_kind(source) == SOURCE_WORD || source_kind(source) == SOURCE_POINTED;
+}
+
 static inline uint32_t source_item(uint64_t source)
 {
     return (uint32_t)(source >> SOURCE_ITEM_AT) & ((1u << (SOURCE_LEFT_AT - SOURCE_ITEM_AT)) - 1);
@@ -129,6 +138,14 @@ enum source_change {
 // Nobody knows by how many.
 #define SOURCE_ANY_BITS 64
 
+// 8 bytes, so far behind the address that a pointer is. Nobody knows where, if the pointer was
+// moved: SOURCE_ANYWHERE.
+struct source_place {
+    uint64_t base; // the pointer
+    uint32_t offset;
+    uint32_t depth; // pointers that lead there
+};
+
 struct source_set {
     size_t first; // in members
     uint32_t num;
@@ -140,6 +157,7 @@ struct source_memo;
 struct source_sets {
     struct array members, sets; // uint64_t; struct source_set
     struct array room;          // uint64_t: the set in work
+    struct array places;        // struct source_place
     uint32_t *slots;            // numbers of sets by hash, plus 1
     size_t num_slots;
     struct source_memo *memos;
@@ -155,6 +173,9 @@ uint32_t braid_sources_join(struct source_sets *sets, uint32_t a, uint32_t b);
 // `by` counts for SOURCE_MOVE, SOURCE_MOVE_STEPS and SOURCE_SHIFT_LEFT alone.
 uint32_t braid_sources_change(struct source_sets *sets, enum source_change change, uint32_t a,
                               int32_t by);
+
+// The set of the 8 bytes behind the address that a pointer is; 0: too many pointers lead there.
+uint32_t braid_sources_behind(struct source_sets *sets, uint64_t pointer, int64_t offset);
 
 // The members of a set, in order; they stay until the next call.
 const uint64_t *braid_sources_members(const struct source_sets *sets, uint32_t a,

@@ -66,6 +66,48 @@ static struct code_address address_of(const struct kernel_access *access,
     return address;
 }
 
+// Where the pointer that leads to a place stands among the addresses. A load through it is an
+// access, so it is there.
+static uint32_t find_base(const struct array *addresses, const struct kernel_accesses *found,
+                          uint64_t base)
+{
+    const struct kernel_access *accesses = found->items.items;
+    const struct kernel_pointed *pointed = found->pointed.items;
+    uint32_t at = 0;
+    if (source_kind(base) == SOURCE_WORD) {
+        while (at < found->items.num && (accesses[at].parameter != source_item(base) ||
+                                         accesses[at].offset != source_offset(base)))
+            at++;
+        return at;
+    }
+    while (at < found->pointed.num && pointed[at].place != source_item(base))
+        at++;
+    return (uint32_t)(found->items.num + at < addresses->num ? found->items.num + at
+                                                             : addresses->num);
+}
+
+static bool copy_pointed(const struct source_place *places, const struct kernel_accesses *found,
+                         struct code_facts *facts)
+{
+    const struct kernel_pointed *pointed = found->pointed.items;
+    bool is_done = true;
+    for (size_t i = 0; i < found->pointed.num && is_done; i++) {
+        const struct source_place *place = &places[pointed[i].place];
+        const bool is_anywhere = place->offset == SOURCE_ANYWHERE;
+        const struct code_address address = {
+            .through = find_base(&facts->addresses, found, place->base) + 1,
+            .offset = is_anywhere ? 0 : place->offset,
+            .bytes = is_anywhere ? UINT32_MAX : WORD,
+            .step = WORD,
+            .reads = pointed[i].acts & ~(unsigned)ACCESSES_WRITES,
+            .writes = pointed[i].acts & ACCESSES_WRITES,
+        };
+        is_done = address.through <= facts->addresses.num &&
+                  braid_array_put(&facts->addresses, &address, sizeof(address));
+    }
+    return is_done;
+}
+
 static bool copy_found(const struct kernel_accesses *found, struct code_facts *facts)
 {
     const struct code_parameter *parameters = found->parameters.items;
@@ -108,9 +150,12 @@ static bool find_facts(struct code_text *text, uint32_t entry, struct code_facts
     facts->reads_variables = found.of_variables || found.reads_constants;
     facts->writes_variables = found.of_variables & ACCESSES_WRITES;
     const bool is_done = copy_found(&found, facts) &&
+                         copy_pointed(text->code.sets.places.items, &found, facts) &&
                          (!facts->reads_variables || copy_variables(&text->code.names, facts));
     if (found.why)
-        tell_why(text, found.why, found.at, facts);
+        facts->line = braid_ptx_line(text->ptx, found.at);
+    if (found.beside)
+        tell_why(text, found.beside, found.beside_at, facts);
     braid_kernel_accesses_finish(&found);
     return is_done;
 }

@@ -56,6 +56,7 @@ static void tell(braid_import *import)
     braid_import_info *info = &import->info;
     info->num_nodes = (uint32_t)import->captured.nodes.num;
     info->num_stated = import->uses.num_stated;
+    info->num_pointers = import->uses.num_pointers;
     info->num_allocations = import->memory.num_allocations;
     info->num_unproven = (uint32_t)import->uses.reasons.num;
     info->num_races = (uint32_t)import->orders.races.num;

@@ -158,6 +158,7 @@ braid_status braid_import_memory_create(const struct captured_graph *captured,
 void braid_import_memory_finish(struct import_memory *memory)
 {
     braid_array_finish(&memory->buffers);
+    braid_array_finish(&memory->copies);
     braid_store_finish(&memory->store);
 }
 
@@ -360,4 +361,60 @@ braid_status braid_import_memory_find(struct import_memory *memory, uint32_t nod
     return *out_place == PLACE_UNKNOWN
                ? braid_import_memory_find_whole(memory, address, out_place, out_buffer)
                : BRAID_OK;
+}
+
+braid_status braid_import_memory_find_or_end(struct import_memory *memory, uint32_t node,
+                                             uint64_t address, enum import_place *out_place,
+                                             uint32_t *out_buffer)
+{
+    enum import_place end;
+    uint32_t buffer = 0;
+    braid_status status = braid_import_memory_find(memory, node, address, out_place, out_buffer);
+    if (status || *out_place == PLACE_BUFFER || !address)
+        return status;
+    status = braid_import_memory_find(memory, node, address - 1, &end, &buffer);
+    if (!status && end == PLACE_BUFFER) {
+        *out_place = end;
+        *out_buffer = buffer;
+    }
+    return status;
+}
+
+// ---- contents ----
+
+// A small buffer is read as a whole, since a kernel mostly loads several pointers from it.
+enum { SMALL = 1 << 16 };
+
+static const unsigned char *find_copy(const struct import_memory *memory, uint64_t address,
+                                      uint64_t bytes)
+{
+    const struct import_copy *copies = memory->copies.items;
+    for (size_t i = 0; i < memory->copies.num; i++) {
+        const uint64_t before = address - copies[i].begin;
+        if (before < copies[i].bytes && bytes <= copies[i].bytes - before)
+            return copies[i].data + before;
+    }
+    return NULL;
+}
+
+braid_status braid_import_memory_read(struct import_memory *memory, const struct import_buffer *of,
+                                      uint64_t address, uint64_t bytes,
+                                      const unsigned char **out_bytes)
+{
+    const bool is_small = of->bytes <= SMALL;
+    struct import_copy copy = { .begin = is_small ? of->begin : address,
+                                .bytes = is_small ? of->bytes : bytes };
+    *out_bytes = find_copy(memory, address, bytes);
+    if (*out_bytes)
+        return BRAID_OK;
+    copy.data = braid_store_take(&memory->store, copy.bytes, 1);
+    if (!copy.data)
+        return no_memory();
+    const void *from = (const void *)(uintptr_t)copy.begin; // NOLINT
+    const braid_status status = braid_gpu_copy_now(memory->gpu, copy.data, from, copy.bytes,
+                                                   "reading pointers that captured kernels load");
+    if (!status && !braid_array_put(&memory->copies, &copy, sizeof(copy)))
+        return no_memory();
+    *out_bytes = copy.data + (address - copy.begin);
+    return status;
 }

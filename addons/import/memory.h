@@ -28,11 +28,17 @@ struct import_buffer {
     uint64_t *born, *dead;
 };
 
+struct import_copy {
+    uint64_t begin, bytes;
+    unsigned char *data; // in the store
+};
+
 struct import_memory {
     const struct gpu_backend *gpu;
     const struct captured_graph *captured;
     const braid_import_options *options;
     struct array buffers; // struct import_buffer: those given first, then allocations of the graph
+    struct array copies;  // struct import_copy: memory of the device that was read
     uint32_t num_given, num_allocations;
     struct store store;
 };
@@ -69,6 +75,24 @@ braid_status braid_import_memory_find(struct import_memory *memory, uint32_t nod
 // The same for an allocation that the driver knows, also where the program gives a part of it.
 braid_status braid_import_memory_find_whole(struct import_memory *memory, uint64_t address,
                                             enum import_place *out_place, uint32_t *out_buffer);
+
+// The same for an address that a kernel means: the end of a buffer belongs to it, unless another
+// one begins there.
+braid_status braid_import_memory_find_or_end(struct import_memory *memory, uint32_t node,
+                                             uint64_t address, enum import_place *out_place,
+                                             uint32_t *out_buffer);
+
+// Whether a word may be the address of memory: others are numbers, such as a distance of rows.
+static inline bool braid_import_may_point(uint64_t word)
+{
+    return word >= UINT64_C(1) << 32 && word < UINT64_C(1) << 57;
+}
+
+// Reads bytes of a buffer that is no allocation of the graph. They live as long as the memory. The
+// device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_import_memory_read(struct import_memory *memory, const struct import_buffer *of,
+                                      uint64_t address, uint64_t bytes,
+                                      const unsigned char **out_bytes);
 
 // Whether the node stands between the allocation and its free.
 bool braid_import_memory_lives(const struct import_buffer *allocation, uint32_t node);

@@ -142,11 +142,14 @@ static void write_reloads(const braid_import *import, FILE *file)
 static void write_text(const struct import_findings *findings, FILE *file)
 {
     const uint32_t num_stated = findings->import->info.num_stated;
+    const uint32_t num_pointers = findings->import->info.num_pointers;
     write_numbers(&findings->import->info, file);
     write_levels(findings, file);
     if (num_stated)
         fprintf(file, "%u kernel%s the memory that the program states\n", num_stated,
                 num_stated == 1 ? " touches" : "s touch");
+    if (num_pointers)
+        fprintf(file, "words of memory that were read as pointers: %u\n", num_pointers);
     write_unproven(findings, file);
     write_reloads(findings->import, file);
     write_races(findings->import, file);
@@ -237,8 +240,10 @@ static void write_json_reloads(const braid_import *import, FILE *file)
     const struct captured_function *functions = import->captured.functions.items;
     const struct import_reload *reloads = import->reloads.functions;
     const char *comma = "";
-    fprintf(file, "],\n  \"stated\": %u,\n  \"reloadable\": %u,\n  \"not_reloadable\": [",
-            import->info.num_stated, import->info.num_reloadable);
+    fprintf(file,
+            "],\n  \"stated\": %u,\n  \"pointers\": %u,\n  \"reloadable\": %u,\n  "
+            "\"not_reloadable\": [",
+            import->info.num_stated, import->info.num_pointers, import->info.num_reloadable);
     for (size_t i = 0; i < import->captured.functions.num && reloads; i++) {
         if (reloads[i].text)
             continue;

@@ -104,9 +104,12 @@ static braid_status join(const struct code_facts *facts, struct import_code *cod
 {
     if (facts->why[0])
         refuse(code, facts->why, facts->line);
+    else if (!code->loads_line)
+        code->loads_line = facts->line;
     code->calls_out |= facts->calls_out;
     code->reads_variables |= facts->reads_variables;
     code->writes_variables |= facts->writes_variables;
+    const uint32_t num_before = (uint32_t)code->addresses.num;
     const size_t num = facts->addresses.num, num_names = facts->variables.num;
     struct code_address *to = num ? braid_array_append(&code->addresses, num, sizeof(*to)) : NULL;
     char *names = num_names ? braid_array_append(&code->variables, num_names, 1) : NULL;
@@ -114,6 +117,8 @@ static braid_status join(const struct code_facts *facts, struct import_code *cod
         return no_memory();
     if (num)
         memcpy(to, facts->addresses.items, num * sizeof(*to));
+    for (size_t i = 0; i < num; i++)
+        to[i].through += to[i].through ? num_before : 0;
     if (num_names)
         memcpy(names, facts->variables.items, num_names);
     return BRAID_OK;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/host_memory.h"
+#include "import/cells.h"
 #include "import/statements.h"
 
 // Addresses in packed structs stand at multiples of a step.
@@ -21,6 +22,7 @@ struct finder {
     struct import_uses *uses;
     struct import_statements *statements;
     bool *near;    // room, by node
+    bool *blind;   // by node: it may write any memory
     uint32_t node; // which is looked at
 };
 
@@ -44,6 +46,7 @@ distrust(const struct finder *finder, uint32_t line, const char *format, ...)
     if (!finder->uses->proven[finder->node])
         return BRAID_OK;
     finder->uses->proven[finder->node] = false;
+    finder->blind[finder->node] = true;
     va_start(args, format);
     vsnprintf(reason.text, sizeof(reason.text), format, args);
     va_end(args);
@@ -79,9 +82,18 @@ static bool overlap(const struct import_buffer *one, const struct import_buffer 
     return one->begin < other->begin + other->bytes && other->begin < one->begin + one->bytes;
 }
 
+// Its accesses are known.
+static braid_status distrust_seen(const struct finder *finder, const char *why)
+{
+    const bool was_blind = finder->blind[finder->node];
+    const braid_status status = distrust(finder, 0, "%s", why);
+    finder->blind[finder->node] = was_blind;
+    return status;
+}
+
 static braid_status distrust_watched(const struct finder *finder)
 {
-    return distrust(finder, 0, "it touches memory that others may look at");
+    return distrust_seen(finder, "it touches memory that others may look at");
 }
 
 // The rest of an allocation is not told apart from parts that the program gives.
@@ -248,31 +260,11 @@ static braid_status patch_all(const struct finder *finder)
     return status;
 }
 
-// The buffer that a kernel means by an address: the end of one belongs to it, unless another one
-// begins there.
-static braid_status find_or_end(const struct finder *finder, uint64_t address,
-                                enum import_place *out_place, uint32_t *out_buffer)
-{
-    enum import_place end;
-    uint32_t buffer = 0;
-    braid_status status =
-        braid_import_memory_find(finder->memory, finder->node, address, out_place, out_buffer);
-    if (status || *out_place == PLACE_BUFFER || !address)
-        return status;
-    status = braid_import_memory_find(finder->memory, finder->node, address - 1, &end, &buffer);
-    if (!status && end == PLACE_BUFFER) {
-        *out_place = end;
-        *out_buffer = buffer;
-    }
-    return status;
-}
-
 // A number, such as a distance of rows, or NULL. Far from all memory a pointer may stand that a
 // kernel moves into memory before it uses it. At offsets that nobody knows, most words are others.
 static bool is_number(const struct code_address *address, uint64_t word)
 {
-    const uint64_t first = UINT64_C(1) << 32, end = UINT64_C(1) << 57;
-    return address->bytes > WORD || word < first || word >= end;
+    return address->bytes > WORD || !braid_import_may_point(word);
 }
 
 // An address that is none of any memory may be far from an allocation, and be moved into it. At an
@@ -300,7 +292,8 @@ static braid_status use_word(const struct finder *finder, const struct code_addr
     const uint64_t word = word_at(argument_of(finder, address->parameter), offset);
     braid_status status = put_word(finder, address->parameter, offset);
     if (!status)
-        status = find_or_end(finder, word, &place, &buffer);
+        status =
+            braid_import_memory_find_or_end(finder->memory, finder->node, word, &place, &buffer);
     if (status || (place == PLACE_NOWHERE && is_number(address, word)))
         return status;
     if (place == PLACE_UNKNOWN || place == PLACE_NOWHERE)
@@ -312,6 +305,62 @@ static braid_status use_word(const struct finder *finder, const struct code_addr
     return status ? status : add_access(finder, buffer, address->writes);
 }
 
+// What the kernel loads pointers from, with all other names of that memory.
+static braid_status add_cells(const struct finder *finder, const struct import_pointers *pointers)
+{
+    const struct array *accesses = &finder->uses->accesses;
+    const size_t first = accesses->num;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < pointers->buffers.num && !status; i++)
+        status = add_access(finder, ((const uint32_t *)pointers->buffers.items)[i], false);
+    for (size_t i = first; i < accesses->num && !status; i++) {
+        const struct import_access cell = ((const struct import_access *)accesses->items)[i];
+        if (!braid_array_put(&finder->uses->cells, &cell, sizeof(cell)))
+            status = no_memory();
+    }
+    finder->uses->num_pointers += pointers->num_words;
+    return status;
+}
+
+static braid_status use_pointer(const struct finder *finder, const struct import_code *code,
+                                const struct code_address *address, uint64_t value)
+{
+    enum import_place place;
+    uint32_t buffer = 0;
+    braid_status status =
+        braid_import_memory_find_or_end(finder->memory, finder->node, value, &place, &buffer);
+    if (status || (place == PLACE_NOWHERE && !braid_import_may_point(value)))
+        return status;
+    if (place == PLACE_UNKNOWN || place == PLACE_NOWHERE)
+        return distrust(finder, code->loads_line, "it loads an address in no known memory");
+    if (place == PLACE_DEAD || import_buffers(finder->memory)[buffer].kind == BUFFER_ALLOCATION)
+        return refuse_hidden(finder, buffer, "memory");
+    return add_access(finder, buffer, address->writes);
+}
+
+// Addresses that the kernel loads from memory, which the check of all nodes may refuse later.
+static braid_status use_pointers(const struct finder *finder, const struct import_code *code)
+{
+    const struct code_address *addresses = code->addresses.items;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < code->addresses.num && !status; i++) {
+        struct import_pointers pointers;
+        if (!addresses[i].through)
+            continue;
+        status = braid_import_read_cells(finder->memory, finder->node, &code->addresses,
+                                         (uint32_t)i, &pointers);
+        if (status)
+            return status;
+        status = pointers.why ? distrust(finder, code->loads_line, "%s", pointers.why)
+                              : add_cells(finder, &pointers);
+        for (size_t k = 0; k < pointers.values.num && !pointers.why && !status; k++)
+            status = use_pointer(finder, code, &addresses[i],
+                                 ((const uint64_t *)pointers.values.items)[k]);
+        braid_import_pointers_finish(&pointers);
+    }
+    return status;
+}
+
 static braid_status use_words(const struct finder *finder, const struct import_code *code)
 {
     const struct code_address *addresses = code->addresses.items;
@@ -321,11 +370,13 @@ static braid_status use_words(const struct finder *finder, const struct import_c
     for (size_t i = 0; i < code->addresses.num && !status; i++) {
         const struct code_address *address = &addresses[i];
         const uint64_t end = address->offset + (uint64_t)address->bytes;
-        for (uint64_t at = address->offset;
-             !status && at + WORD <= end && at + WORD <= params[address->parameter].bytes;
+        for (uint64_t at = address->offset; !status && !address->through && at + WORD <= end &&
+                                            at + WORD <= params[address->parameter].bytes;
              at += address->step)
             status = use_word(finder, address, (uint32_t)at);
     }
+    if (!status)
+        status = use_pointers(finder, code);
     if (!status && (code->reads_variables || code->writes_variables))
         status = put_access(finder, USE_VARIABLES, code->writes_variables);
     if (!status && code->watches_variables)
@@ -484,11 +535,14 @@ static braid_status use_kernel(const struct finder *finder)
     const size_t first = finder->uses->patches.num;
     const braid_import_statement *statement =
         braid_import_statement_of(finder->statements, finder->node);
+    const bool is_lost = code->loads_line && !finder->memory->options->follows_pointers;
     braid_status status = BRAID_OK;
-    if (code->why[0] && statement)
+    if ((code->why[0] || is_lost) && statement)
         status = use_statement(finder, statement);
     else if (code->why[0])
         status = distrust(finder, code->line, "%s", code->why);
+    else if (is_lost)
+        status = distrust(finder, code->loads_line, "an address is loaded from memory");
     else
         status = use_words(finder, code);
     if (!status)
@@ -504,7 +558,7 @@ static braid_status use_kernel(const struct finder *finder)
 static braid_status use_host(const struct finder *finder, bool writes)
 {
     if (!finder->memory->options->is_unwatched)
-        return distrust(finder, 0, "it touches memory of the host, which others may look at");
+        return distrust_seen(finder, "it touches memory of the host, which others may look at");
     return put_access(finder, USE_HOST, writes);
 }
 
@@ -695,6 +749,108 @@ static braid_status find_all(struct finder *finder)
     return status;
 }
 
+// ---- pointers that kernels load ----
+//
+// All cells were taken for constants. If a node writes one, or may write any memory, then the
+// kernels that use them are not proven. Such a kernel may write any memory itself, so all others
+// with cells fall with it.
+
+static const char *place_of(const struct finder *finder, uint32_t node)
+{
+    return captured_nodes(finder->captured)[node].place;
+}
+
+// The first node that may write any memory.
+static uint32_t find_blind(const struct finder *finder)
+{
+    uint32_t node = 0;
+    while (node < finder->captured->nodes.num && !finder->blind[node])
+        node++;
+    return node;
+}
+
+// The first node that writes a cell of a node, of those that write each number; IMPORT_NONE.
+static uint32_t find_writer(const struct finder *finder, uint32_t node, const uint32_t *writers,
+                            bool *out_has_cells)
+{
+    const struct import_access *cells = finder->uses->cells.items;
+    uint32_t writer = IMPORT_NONE;
+    size_t at = braid_array_find(&finder->uses->cells, node, sizeof(*cells));
+    *out_has_cells = at < finder->uses->cells.num && cells[at].node == node;
+    for (; at < finder->uses->cells.num && cells[at].node == node && writer == IMPORT_NONE; at++)
+        writer = writers[cells[at].buffer];
+    return writer;
+}
+
+static int compare_reasons(const void *left, const void *right)
+{
+    const struct import_reason *a = left, *b = right;
+    return (a->node > b->node) - (a->node < b->node);
+}
+
+static int compare_holds(const void *left, const void *right)
+{
+    const struct import_access *a = left, *b = right;
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    return (a->buffer > b->buffer) - (a->buffer < b->buffer);
+}
+
+static braid_status distrust_cells(const struct finder *finder, uint32_t writer)
+{
+    const struct import_code *code = &finder->code[node_of(finder)->kernel.function];
+    braid_status status =
+        writer != IMPORT_NONE
+            ? distrust(finder, code->loads_line,
+                       "it loads a pointer from memory that node %s writes",
+                       place_of(finder, writer))
+            : distrust(finder, code->loads_line,
+                       "it loads a pointer from memory, and node %s may write any memory",
+                       place_of(finder, find_blind(finder)));
+    return status ? status : hold_allocations(finder);
+}
+
+// Kernels whose cells a node writes come first: they are why all others fall.
+static braid_status distrust_all_cells(struct finder *finder, const uint32_t *writers)
+{
+    const uint32_t num = (uint32_t)finder->captured->nodes.num;
+    bool has_cells, is_broken = find_blind(finder) < num;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num && !is_broken; i++)
+        is_broken = find_writer(finder, i, writers, &has_cells) != IMPORT_NONE;
+    for (uint32_t i = 0; i < 2 * num && is_broken && !status; i++) {
+        finder->node = i % num;
+        const uint32_t writer = find_writer(finder, finder->node, writers, &has_cells);
+        if (has_cells && finder->uses->proven[finder->node] && (writer != IMPORT_NONE || i >= num))
+            status = distrust_cells(finder, writer);
+    }
+    return status;
+}
+
+static braid_status check_cells(struct finder *finder)
+{
+    struct import_uses *uses = finder->uses;
+    const struct import_access *accesses = uses->accesses.items;
+    const size_t num = finder->memory->buffers.num + USE_FIRST_BUFFER;
+    uint32_t *writers = braid_allocate_zeroed(num, sizeof(*writers));
+    if (!writers)
+        return no_memory();
+    for (size_t i = 0; i < num; i++)
+        writers[i] = IMPORT_NONE;
+    for (size_t i = uses->accesses.num; i-- > 0;) {
+        if (accesses[i].writes)
+            writers[accesses[i].buffer] = accesses[i].node;
+    }
+    const braid_status status = distrust_all_cells(finder, writers);
+    braid_free(writers);
+    if (!status && uses->reasons.num)
+        qsort(uses->reasons.items, uses->reasons.num, sizeof(struct import_reason),
+              compare_reasons);
+    if (!status && uses->holds.num)
+        qsort(uses->holds.items, uses->holds.num, sizeof(struct import_access), compare_holds);
+    return status;
+}
+
 braid_status braid_import_find_uses(struct import_memory *memory, const struct import_code *code,
                                     struct import_uses *out_uses)
 {
@@ -709,14 +865,18 @@ braid_status braid_import_find_uses(struct import_memory *memory, const struct i
     uses.proven = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
     uses.region = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(uint32_t));
     finder.near = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
-    const bool has_room = uses.is_work && uses.proven && uses.region && finder.near;
+    finder.blind = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
+    const bool has_room = uses.is_work && uses.proven && uses.region && finder.near && finder.blind;
     braid_status status = has_room ? BRAID_OK : no_memory();
     if (!status)
         status = braid_import_match_statements(memory->captured, memory->options, &statements);
     if (!status)
         status = find_all(&finder);
+    if (!status && uses.cells.num)
+        status = check_cells(&finder);
     braid_import_statements_finish(&statements);
     braid_free(finder.near);
+    braid_free(finder.blind);
     if (status)
         braid_import_uses_finish(&uses);
     else
@@ -734,5 +894,6 @@ void braid_import_uses_finish(struct import_uses *uses)
     braid_array_finish(&uses->patches);
     braid_array_finish(&uses->words);
     braid_array_finish(&uses->reasons);
+    braid_array_finish(&uses->cells);
     *uses = (struct import_uses){ 0 };
 }

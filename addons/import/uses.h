@@ -31,7 +31,9 @@ struct import_uses {
     struct array patches;   // struct import_patch, by node, argument and offset
     struct array words;     // struct code_word, by captured node: what setters leave as it is
     struct array reasons;   // struct import_reason, by node
+    struct array cells;     // struct import_access: what kernels load pointers from, by node
     uint32_t num_stated;    // kernels that are proven by a statement alone
+    uint32_t num_pointers;  // words of memory that were read as pointers
 };
 
 // The device is current. Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT (names a node that uses an

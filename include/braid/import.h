@@ -99,6 +99,11 @@ typedef struct braid_import_options {
     size_t num_reloaded;
     const braid_import_statement *statements; // the nodes of a capture that is read here
     size_t num_statements;
+    // Memory from which kernels load pointers keeps them until braid_import_update, unless a node
+    // writes it. The import reads these pointers, so work that writes them has ended. A kernel that
+    // uses one is then proven, if no node writes it, and none may write any memory. If false, such a
+    // kernel is not proven.
+    bool follows_pointers;
 } braid_import_options;
 
 // Reads a CUgraph, which stays as it is. You may destroy it afterwards. Its modules, and the data
@@ -146,6 +151,7 @@ typedef struct braid_import_info {
     uint32_t num_conditionals;               // loops and branches
     uint32_t num_reloadable; // functions that execs with early starts load from their text
     uint32_t num_stated;     // kernels whose memory a statement tells, and no code
+    uint32_t num_pointers;   // words of memory that were read as pointers
 } braid_import_info;
 
 // NULL has nothing.

@@ -39,6 +39,7 @@ class ImportInfo:
     num_conditionals: int
     num_reloadable: int
     num_stated: int
+    num_pointers: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,14 +73,15 @@ class Imported(Owned):
     parts of one block. `is_unwatched`: nobody looks at pinned, managed or peer memory before a frame has ended.
     `conditionals` has each conditional node, and `setters` the names of kernels that hand words to their handles.
     `reloaded` are PTX that the modules were made of: kernels may also be loaded from these, to start early.
-    `statements` tell the memory of kernels whose code proves nothing."""
+    `statements` tell the memory of kernels whose code proves nothing. `follows_pointers`: memory keeps the pointers that
+    kernels load from it, until the next update."""
 
     def __init__(self, device: Device, captured: int, *, texts: Sequence[str] = (),
                  files: Sequence[Union[str, os.PathLike[str]]] = (),
                  find_text: Optional[Callable[[str], Sequence[str]]] = None,
                  buffers: Sequence[Any] = (), is_unwatched: bool = False,
                  conditionals: Sequence[Conditional] = (), setters: Sequence[str] = (), reloaded: Sequence[str] = (),
-                 statements: Sequence[Statement] = ()):
+                 statements: Sequence[Statement] = (), follows_pointers: bool = False):
         run_deferred()
         if not isinstance(device, Device):
             raise refuse(f"an import is made for a device, and {device!r} is none")
@@ -89,6 +91,7 @@ class Imported(Owned):
         _fill_conditionals(options, kept, conditionals, setters)
         _fill_statements(options, kept, statements)
         options.is_unwatched = is_unwatched
+        options.follows_pointers = follows_pointers
         loaded = _texts_of(reloaded, kept, "reloaded")
         options.reloaded, options.num_reloaded = loaded, len(reloaded)
         finder = _Finder(find_text)
@@ -109,7 +112,7 @@ class Imported(Owned):
 
     def update(self, captured: int, exec: Exec, *, buffers: Sequence[Any] = (), is_unwatched: bool = False,
                conditionals: Sequence[Conditional] = (), setters: Sequence[str] = (),
-               statements: Sequence[Statement] = ()) -> None:
+               statements: Sequence[Statement] = (), follows_pointers: bool = False) -> None:
         """Gives an exec of the graph the values of another capture of the same shape: see braid_import_update. The lists
         are those of the other capture."""
         options = ffi.new("braid_import_options *")
@@ -118,6 +121,7 @@ class Imported(Owned):
         _fill_conditionals(options, kept, conditionals, setters)
         _fill_statements(options, kept, statements)
         options.is_unwatched = is_unwatched
+        options.follows_pointers = follows_pointers
         with self._owner as pointer, exec._owner as of:
             check(lib.braid_import_update(pointer, ffi.cast("void *", int(captured)), options, of))
 

@@ -68,9 +68,9 @@ struct code_remarks {
 struct code_text;
 
 // The kernel uses 8 bytes of a parameter as an address, at an offset, or at each multiple of `step`
-// in `bytes` bytes.
+// in `bytes` bytes. Or of memory: behind address number `through`, from 1, and each may be used.
 struct code_address {
-    uint32_t parameter, offset, bytes, step;
+    uint32_t parameter, offset, bytes, step, through;
     bool reads, writes;
 };
 
@@ -80,8 +80,8 @@ struct code_facts {
     struct array addresses;                 // struct code_address, by parameter
     bool reads_variables, writes_variables; // its module has them
     struct array variables; // char: if so, the names of all of these, each NUL-terminated
-    char why[160];          // nobody knows what it does; "": it is proven
-    uint32_t line;          // that is why
+    char why[160];          // nobody knows what it does; "": somebody who knows its pointers does
+    uint32_t line;          // that is why, or where it uses the first pointer from memory
 };
 
 struct graph_code_doors {
