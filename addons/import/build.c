@@ -59,6 +59,7 @@ static braid_status add_resource(struct builder *builder, uint32_t number)
         [USE_HOST] = "memory of the host",
         [USE_VARIABLES] = "variables of modules",
         [USE_MAPPED] = "mapped memory",
+        [USE_CONDITIONS] = "conditions",
     };
     const struct import_buffer *of = NULL;
     braid_graph *graph = builder->import->graph;

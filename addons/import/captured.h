@@ -5,6 +5,7 @@
 #define BRAID_IMPORT_CAPTURED_H
 
 #include <braid/import.h>
+#include <braid/record.h>
 
 #include "backends/cuda/cuda_layouts.h"
 #include "backends/gpu/gpu_backend.h"
@@ -19,6 +20,8 @@ struct captured_function {
     uint32_t member; // has it
     const char *name;
     uint32_t first_param, num_params; // in `params`
+    const char *text;                 // a record has it: the PTX of its module; NULL: there is none
+    const char *why; // a record has it: nobody knows its parameters; NULL: they are known
 };
 
 struct captured_param {
@@ -51,6 +54,8 @@ struct captured_node {
     uint64_t kinds[2];
     const void *handle;                           // the driver's node, for the time of the import
     const braid_import_conditional *is_otherwise; // NULL: it is no second node of a branch
+    const braid_record_work *recorded;            // NULL: it is of no record
+    uint32_t operation;                           // that made it, of a record
     union {
         struct captured_kernel kernel;
         struct cuda_copy_parameters copy;

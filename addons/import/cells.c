@@ -9,6 +9,9 @@
 // Where nobody knows the place of a pointer, each aligned word in as much memory may be it.
 enum { WORD = 8, MOST_BYTES = 1 << 20, MOST_VALUES = 1 << 12 };
 
+static const char not_recorded[] =
+    "it loads a pointer that no copy from the host tells, or that copies of the frame change";
+
 struct reader {
     struct import_memory *memory;
     uint32_t node;
@@ -75,7 +78,9 @@ static braid_status read_all(const struct reader *reader, const struct import_bu
     }
     if (first + WORD > end)
         return BRAID_OK;
-    status = braid_import_memory_read(reader->memory, of, first, end - first, &bytes);
+    status = braid_import_memory_read(reader->memory, reader->node, of, first, end - first, &bytes);
+    if (!status && !bytes)
+        refuse(reader, not_recorded);
     for (uint64_t at = 0; first + at + WORD <= end && !status && is_known(reader); at += WORD) {
         const uint64_t word = word_in(bytes + at);
         enum import_place place;
@@ -98,12 +103,15 @@ static braid_status read_one(const struct reader *reader, const struct import_bu
         refuse(reader, "it loads a pointer from beyond the memory that an address leads to");
         return BRAID_OK;
     }
-    braid_status status = braid_import_memory_read(reader->memory, of, at, WORD, &bytes);
+    braid_status status =
+        braid_import_memory_read(reader->memory, reader->node, of, at, WORD, &bytes);
     reader->pointers->num_words++;
-    return status ? status : put_value(reader, values, word_in(bytes));
+    if (!status && !bytes)
+        refuse(reader, not_recorded);
+    return status || !bytes ? status : put_value(reader, values, word_in(bytes));
 }
 
-// Behind one address. What leads to no memory cannot be followed: its own access tells.
+// Behind one address. An address of no memory cannot be followed: its own access tells.
 static braid_status read_behind(const struct reader *reader, const struct code_address *address,
                                 uint64_t base, struct array *values)
 {

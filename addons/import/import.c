@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports: captured graphs, read into graphs of Braid.
+// Imports: captured graphs and recorded frames, read into graphs of Braid.
 #include "import/import.h"
 
 #include <string.h>
@@ -89,12 +89,14 @@ braid_status braid_import_find_accesses(const braid_import_options *options,
                                         struct import_code *code, braid_import *import)
 {
     const struct captured_function *functions = import->captured.functions.items;
-    braid_status status = braid_import_memory_create(&import->captured, options, &import->memory);
-    for (size_t i = 0; i < import->captured.functions.num && !status; i++)
+    braid_status status = braid_import_memory_create(&import->captured, &import->recorded, options,
+                                                     &import->memory);
+    for (size_t i = 0; i < import->captured.functions.num && !status && !import->recorded.record;
+         i++)
         status = find_variables(import, &functions[i], &code[i]);
     if (!status)
         status = braid_import_find_uses(&import->memory, code, &import->uses);
-    if (!status)
+    if (!status && !import->recorded.record)
         status = braid_import_check_conditions(&import->captured, &import->uses, code, options);
     import->memory.options = NULL; // the program's
     return status;
@@ -149,6 +151,18 @@ static braid_status check_members(const char *function, braid_device *device)
     return status;
 }
 
+static braid_status check_lists(const char *function, const braid_import_options *options)
+{
+    if ((options->num_texts && !options->texts) || (options->num_files && !options->files) ||
+        (options->num_buffers && !options->buffers) ||
+        (options->num_conditionals && !options->conditionals) ||
+        (options->num_setters && !options->setters) ||
+        (options->num_reloaded && !options->reloaded) ||
+        (options->num_statements && !options->statements))
+        return braid_error_invalid("%s: a list of the options is NULL", function);
+    return BRAID_OK;
+}
+
 static braid_status check(braid_device *device, const void *captured,
                           const braid_import_options *options, braid_import **out_import)
 {
@@ -156,14 +170,9 @@ static braid_status check(braid_device *device, const void *captured,
         return braid_error_null("braid_import_create", !device     ? "device"
                                                        : !captured ? "captured"
                                                                    : "out_import");
-    if ((options->num_texts && !options->texts) || (options->num_files && !options->files) ||
-        (options->num_buffers && !options->buffers) ||
-        (options->num_conditionals && !options->conditionals) ||
-        (options->num_setters && !options->setters) ||
-        (options->num_reloaded && !options->reloaded) ||
-        (options->num_statements && !options->statements))
-        return braid_error_invalid("braid_import_create: a list of the options is NULL");
-    braid_status status = braid_device_check_open("braid_import_create", device);
+    braid_status status = check_lists("braid_import_create", options);
+    if (!status)
+        status = braid_device_check_open("braid_import_create", device);
     if (status)
         return status;
     if (!braid_import_has_cuda(device))
@@ -206,6 +215,70 @@ braid_status braid_import_create_sized(braid_device *device, void *captured,
     if (!status)
         status = check(device, captured, &own, out_import);
     return status ? status : create(device, captured, &own, out_import);
+}
+
+// ---- records ----
+
+static braid_status check_recorded(const braid_record_contents *record, uint32_t frame,
+                                   const braid_import_options *options, braid_import **out_import)
+{
+    static const char name[] = "braid_import_create_recorded";
+    if (!record || !out_import)
+        return braid_error_null(name, record ? "out_import" : "record");
+    braid_status status = check_lists(name, options);
+    if (!status && frame != BRAID_RECORD_NONE && frame >= record->num_frames)
+        status = braid_error_invalid("%s: there is no frame %u: the record has %u", name, frame,
+                                     record->num_frames);
+    if (!status && (options->num_conditionals || options->num_statements || options->num_reloaded))
+        status = braid_error_invalid("%s: a record has no conditional nodes, statements or "
+                                     "reloaded texts of the options",
+                                     name);
+    return status;
+}
+
+static braid_status make_recorded(const braid_import_options *options, braid_import *import)
+{
+    braid_status status = braid_import_read_recorded(&import->recorded, options, &import->captured);
+    if (!status)
+        status = braid_import_read_code(&import->captured, options, &import->code);
+    if (!status)
+        status = braid_import_find_accesses(options, import->code, import);
+    if (!status)
+        status = find_orders(import);
+    if (!status)
+        status = braid_import_build_recorded(import);
+    if (!status) {
+        tell(import);
+        braid_import_tell_recorded(import);
+    }
+    return status;
+}
+
+braid_status braid_import_create_recorded_sized(const braid_record_contents *record, uint32_t frame,
+                                                const braid_import_options *options,
+                                                braid_import **out_import, size_t size)
+{
+    braid_import_options own;
+    braid_status status =
+        braid_sized_take("braid_import_create_recorded: options", options, size, &own, sizeof(own));
+    if (!status)
+        status = check_recorded(record, frame, &own, out_import);
+    if (status)
+        return status;
+    braid_import *import = braid_allocate_zeroed(1, sizeof(*import));
+    if (!import)
+        return braid_error_no_memory("an import");
+    import->recorded = (struct import_recorded){ record, 0, record->num_operations };
+    if (frame != BRAID_RECORD_NONE) {
+        import->recorded.first = record->frames[frame].first_operation;
+        import->recorded.end = import->recorded.first + record->frames[frame].num_operations;
+    }
+    status = make_recorded(&own, import);
+    if (status)
+        braid_import_destroy(import);
+    else
+        *out_import = import;
+    return status;
 }
 
 void braid_import_destroy(braid_import *import)

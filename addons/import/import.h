@@ -14,12 +14,13 @@
 struct braid_import {
     braid_graph *graph;
     struct captured_graph captured;
+    struct import_recorded recorded; // where it is made from a record
     struct import_memory memory;
     struct import_uses uses;
     struct import_orders orders;
     struct import_reloads reloads;
     struct import_code *code; // by captured function
-    braid_kernel *kernels;    // the same
+    braid_kernel *kernels;    // the same; of a record by node
     braid_node *nodes;        // by captured node; { 0 }: it has none
     braid_import_info info;
 };
@@ -31,6 +32,18 @@ struct import_order braid_import_order(const braid_import *import);
 // first member is current. Errors: those of memory.h and uses.h.
 braid_status braid_import_find_accesses(const braid_import_options *options,
                                         struct import_code *code, braid_import *import);
+
+// recorded.c: reads a frame of a record as if it were captured. It refers to the record. Errors:
+// BRAID_NO_MEMORY, BRAID_UNSUPPORTED (names a node that is too deep in others).
+braid_status braid_import_read_recorded(const struct import_recorded *recorded,
+                                        const braid_import_options *options,
+                                        struct captured_graph *out_captured);
+
+// recorded_facts.c: makes a graph whose nodes do nothing, in the orders that stay. A conditional
+// node stands for its bodies. Errors: BRAID_NO_MEMORY.
+braid_status braid_import_build_recorded(braid_import *import);
+// Tells the times of the host in the frame, and the work that repeats.
+void braid_import_tell_recorded(braid_import *import);
 
 // Frees all but the graph, and that which its nodes use.
 void braid_import_finish(braid_import *import);

@@ -133,13 +133,17 @@ static braid_status check_free(const struct import_memory *memory, uint32_t node
 }
 
 braid_status braid_import_memory_create(const struct captured_graph *captured,
+                                        const struct import_recorded *recorded,
                                         const braid_import_options *options,
                                         struct import_memory *out_memory)
 {
     struct import_memory memory = { .gpu = captured->members.gpu[0],
                                     .captured = captured,
-                                    .options = options };
+                                    .options = options,
+                                    .recorded = *recorded };
     braid_status status = add_given(&memory);
+    if (!status && recorded->record)
+        status = braid_import_memory_add_recorded(&memory);
     for (uint32_t i = 0; i < captured->nodes.num && !status; i++) {
         if (captured_nodes(captured)[i].type == GPU_NODE_ALLOCATION)
             status = add_allocation(&memory, i);
@@ -358,6 +362,8 @@ braid_status braid_import_memory_find(struct import_memory *memory, uint32_t nod
     *out_place = find_allocation(memory, node, address, out_buffer);
     if (*out_place == PLACE_UNKNOWN)
         *out_place = find_known(memory, address, BUFFER_GIVEN, out_buffer);
+    if (*out_place == PLACE_UNKNOWN && memory->recorded.record)
+        *out_place = braid_import_memory_find_recorded(memory, node, address, out_buffer);
     return *out_place == PLACE_UNKNOWN
                ? braid_import_memory_find_whole(memory, address, out_place, out_buffer)
                : BRAID_OK;
@@ -385,36 +391,56 @@ braid_status braid_import_memory_find_or_end(struct import_memory *memory, uint3
 // A small buffer is read as a whole, since a kernel mostly loads several pointers from it.
 enum { SMALL = 1 << 16 };
 
-static const unsigned char *find_copy(const struct import_memory *memory, uint64_t address,
-                                      uint64_t bytes)
+static const struct import_copy *find_copy(const struct import_memory *memory, uint32_t node,
+                                           uint64_t address, uint64_t bytes)
 {
     const struct import_copy *copies = memory->copies.items;
     for (size_t i = 0; i < memory->copies.num; i++) {
         const uint64_t before = address - copies[i].begin;
-        if (before < copies[i].bytes && bytes <= copies[i].bytes - before)
-            return copies[i].data + before;
+        if (before < copies[i].bytes && bytes <= copies[i].bytes - before &&
+            (copies[i].node == IMPORT_NONE || copies[i].node == node))
+            return &copies[i];
     }
     return NULL;
 }
 
-braid_status braid_import_memory_read(struct import_memory *memory, const struct import_buffer *of,
-                                      uint64_t address, uint64_t bytes,
-                                      const unsigned char **out_bytes)
+static braid_status make_copy(struct import_memory *memory, uint32_t node, struct import_copy copy)
+{
+    const void *from = (const void *)(uintptr_t)copy.begin; // NOLINT
+    braid_status status = BRAID_OK;
+    copy.data = braid_store_take(&memory->store, copy.bytes, 1);
+    if (memory->recorded.record)
+        copy.known = braid_store_take(&memory->store, copy.bytes, 1);
+    if (memory->store.failed)
+        return no_memory();
+    if (memory->recorded.record)
+        status = braid_import_memory_fill_recorded(memory, node, &copy);
+    else
+        status = braid_gpu_copy_now(memory->gpu, copy.data, from, copy.bytes,
+                                    "reading pointers that captured kernels load");
+    return status || braid_array_put(&memory->copies, &copy, sizeof(copy)) ? status : no_memory();
+}
+
+braid_status braid_import_memory_read(struct import_memory *memory, uint32_t node,
+                                      const struct import_buffer *of, uint64_t address,
+                                      uint64_t bytes, const unsigned char **out_bytes)
 {
     const bool is_small = of->bytes <= SMALL;
-    struct import_copy copy = { .begin = is_small ? of->begin : address,
-                                .bytes = is_small ? of->bytes : bytes };
-    *out_bytes = find_copy(memory, address, bytes);
-    if (*out_bytes)
-        return BRAID_OK;
-    copy.data = braid_store_take(&memory->store, copy.bytes, 1);
-    if (!copy.data)
-        return no_memory();
-    const void *from = (const void *)(uintptr_t)copy.begin; // NOLINT
-    const braid_status status = braid_gpu_copy_now(memory->gpu, copy.data, from, copy.bytes,
-                                                   "reading pointers that captured kernels load");
-    if (!status && !braid_array_put(&memory->copies, &copy, sizeof(copy)))
-        return no_memory();
-    *out_bytes = copy.data + (address - copy.begin);
-    return status;
+    const struct import_copy *copy = find_copy(memory, node, address, bytes);
+    braid_status status = BRAID_OK;
+    *out_bytes = NULL;
+    if (!copy)
+        status = make_copy(memory, node,
+                           (struct import_copy){ .node = IMPORT_NONE,
+                                                 .begin = is_small ? of->begin : address,
+                                                 .bytes = is_small ? of->bytes : bytes });
+    if (status)
+        return status;
+    copy = find_copy(memory, node, address, bytes);
+    const uint64_t before = address - copy->begin;
+    bool is_known = true;
+    for (uint64_t i = 0; i < bytes && copy->known; i++)
+        is_known = is_known && copy->known[before + i] == 1;
+    *out_bytes = is_known ? copy->data + before : NULL;
+    return BRAID_OK;
 }

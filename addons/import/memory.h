@@ -30,13 +30,22 @@ struct import_buffer {
 
 struct import_copy {
     uint64_t begin, bytes;
-    unsigned char *data; // in the store
+    unsigned char *data;  // in the store
+    unsigned char *known; // a record has it, by byte: 1 where it is; NULL: all of them
+    uint32_t node;        // a record has it: only it finds them so; IMPORT_NONE: all nodes do
+};
+
+// The memory of a frame is that of a record, and no device is asked.
+struct import_recorded {
+    const braid_record_contents *record; // NULL: there is none
+    uint32_t first, end;                 // operations of the frame
 };
 
 struct import_memory {
     const struct gpu_backend *gpu;
     const struct captured_graph *captured;
     const braid_import_options *options;
+    struct import_recorded recorded;
     struct array buffers; // struct import_buffer: those given first, then allocations of the graph
     struct array copies;  // struct import_copy: memory of the device that was read
     uint32_t num_given, num_allocations;
@@ -51,6 +60,7 @@ static inline const struct import_buffer *import_buffers(const struct import_mem
 // Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT (buffers that the program gives overlap),
 // BRAID_UNSUPPORTED (names an allocation that the graph does not free, or a free without one).
 braid_status braid_import_memory_create(const struct captured_graph *captured,
+                                        const struct import_recorded *recorded,
                                         const braid_import_options *options,
                                         struct import_memory *out_memory);
 // Adds the variables of a function's module that have these names, each NUL-terminated. Its device
@@ -82,17 +92,29 @@ braid_status braid_import_memory_find_or_end(struct import_memory *memory, uint3
                                              uint64_t address, enum import_place *out_place,
                                              uint32_t *out_buffer);
 
+// recorded_memory.c: adds the allocations of a record's frame. Errors: BRAID_NO_MEMORY.
+braid_status braid_import_memory_add_recorded(struct import_memory *memory);
+// The buffer that the record has at an address, when it made a node.
+enum import_place braid_import_memory_find_recorded(const struct import_memory *memory,
+                                                    uint32_t node, uint64_t address,
+                                                    uint32_t *out_buffer);
+// The bytes that copies from the host wrote there before a node. Other copies of the frame may send
+// the same. copy->node tells whether the frame has any.
+braid_status braid_import_memory_fill_recorded(const struct import_memory *memory, uint32_t node,
+                                               struct import_copy *copy);
+
 // Whether a word may be the address of memory: others are numbers, such as a distance of rows.
 static inline bool braid_import_may_point(uint64_t word)
 {
     return word >= UINT64_C(1) << 32 && word < UINT64_C(1) << 57;
 }
 
-// Reads bytes of a buffer that is no allocation of the graph. They live as long as the memory. The
-// device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
-braid_status braid_import_memory_read(struct import_memory *memory, const struct import_buffer *of,
-                                      uint64_t address, uint64_t bytes,
-                                      const unsigned char **out_bytes);
+// Reads bytes that a node finds in a buffer, which is no allocation of the graph. They live as long
+// as the memory; NULL: the record does not have all of them. The device is current. Errors:
+// BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_import_memory_read(struct import_memory *memory, uint32_t node,
+                                      const struct import_buffer *of, uint64_t address,
+                                      uint64_t bytes, const unsigned char **out_bytes);
 
 // Whether the node stands between the allocation and its free.
 bool braid_import_memory_lives(const struct import_buffer *allocation, uint32_t node);

@@ -18,6 +18,7 @@ struct import_edge {
 struct import_access {
     uint32_t node, buffer;
     bool writes;
+    bool reads; // all uses but those of orders
 };
 
 // Nodes that stand one behind another: those of the graph itself, or of a body of a conditional

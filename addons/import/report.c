@@ -16,12 +16,14 @@ static const char *plural(uint32_t num)
 
 // ---- text ----
 
-static void write_numbers(const braid_import_info *info, FILE *file)
+static void write_numbers(const braid_import *import, FILE *file)
 {
-    fprintf(file, "captured graph: %u node%s: %u kernel%s, %u cop%s, %u fill%s, %u host call%s\n",
-            info->num_nodes, plural(info->num_nodes), info->num_kernels, plural(info->num_kernels),
-            info->num_copies, info->num_copies == 1 ? "y" : "ies", info->num_fills,
-            plural(info->num_fills), info->num_host_calls, plural(info->num_host_calls));
+    const braid_import_info *info = &import->info;
+    fprintf(file, "%s: %u node%s: %u kernel%s, %u cop%s, %u fill%s, %u host call%s\n",
+            import->recorded.record ? "recorded frame" : "captured graph", info->num_nodes,
+            plural(info->num_nodes), info->num_kernels, plural(info->num_kernels), info->num_copies,
+            info->num_copies == 1 ? "y" : "ies", info->num_fills, plural(info->num_fills),
+            info->num_host_calls, plural(info->num_host_calls));
     if (info->num_conditionals)
         fprintf(file, "loops and branches: %u, whose bodies count once\n", info->num_conditionals);
     fprintf(file, "orders: %" PRIu64 " captured, %" PRIu64 " kept\n", info->num_captured,
@@ -139,11 +141,33 @@ static void write_reloads(const braid_import *import, FILE *file)
     }
 }
 
+static void write_recorded(const braid_import *import, FILE *file)
+{
+    const braid_import_info *info = &import->info;
+    const uint64_t gaps = info->frame_ns - info->wait_ns - info->call_ns;
+    if (!import->recorded.record)
+        return;
+    fprintf(file,
+            "host: %s us, of which %s us in calls, %s us in %u wait%s, and %s us between them\n",
+            braid_text_decimal((double)info->frame_ns / 1e3, 1).text,
+            braid_text_decimal((double)info->call_ns / 1e3, 1).text,
+            braid_text_decimal((double)info->wait_ns / 1e3, 1).text, info->num_waits,
+            plural(info->num_waits),
+            braid_text_decimal(gaps > info->frame_ns ? 0 : (double)gaps / 1e3, 1).text);
+    if (info->num_repeats)
+        fprintf(file, "copies that send the same bytes again: %u, with %" PRIu64 " bytes\n",
+                info->num_repeats, info->repeated_bytes);
+    if (info->num_constants)
+        fprintf(file, "kernels that read nothing which the frame changes: %u\n",
+                info->num_constants);
+}
+
 static void write_text(const struct import_findings *findings, FILE *file)
 {
     const uint32_t num_stated = findings->import->info.num_stated;
     const uint32_t num_pointers = findings->import->info.num_pointers;
-    write_numbers(&findings->import->info, file);
+    write_numbers(findings->import, file);
+    write_recorded(findings->import, file);
     write_levels(findings, file);
     if (num_stated)
         fprintf(file, "%u kernel%s the memory that the program states\n", num_stated,
@@ -255,6 +279,19 @@ static void write_json_reloads(const braid_import *import, FILE *file)
     fprintf(file, "]\n}\n");
 }
 
+static void write_json_recorded(const braid_import *import, FILE *file)
+{
+    const braid_import_info *info = &import->info;
+    if (!import->recorded.record)
+        return;
+    fprintf(file,
+            "  \"frame_ns\": %" PRIu64 ",\n  \"call_ns\": %" PRIu64 ",\n  \"waits\": %u,\n"
+            "  \"wait_ns\": %" PRIu64 ",\n  \"repeated_copies\": %u,\n"
+            "  \"repeated_bytes\": %" PRIu64 ",\n  \"constant_kernels\": %u,\n",
+            info->frame_ns, info->call_ns, info->num_waits, info->wait_ns, info->num_repeats,
+            info->repeated_bytes, info->num_constants);
+}
+
 static void write_json(const struct import_findings *findings, FILE *file)
 {
     const braid_import *import = findings->import;
@@ -262,6 +299,7 @@ static void write_json(const struct import_findings *findings, FILE *file)
     const struct import_edge *races = import->orders.races.items;
     fprintf(file, "{\n");
     write_members(&import->info, file);
+    write_json_recorded(import, file);
     write_names(findings, file);
     write_functions(findings, file);
     fprintf(file, "  \"unproven\": [");

@@ -10,11 +10,18 @@
 #include "base/error.h"
 #include "base/host_memory.h"
 
+// A record's modules keep their texts.
+struct module_text {
+    const char *ptx;
+    struct code_text *text;
+};
+
 struct texts {
     const struct captured_graph *captured;
     const braid_import_options *options;
-    struct array opened; // struct code_text *: of the program's texts and files
-    struct array files;  // char *: their contents
+    struct array opened;     // struct code_text *: of the program's texts and files
+    struct array files;      // char *: their contents
+    struct array of_modules; // struct module_text: of a record
 };
 
 static braid_status no_memory(void)
@@ -73,6 +80,9 @@ static void close_all(struct texts *texts)
         braid_graph_code->close_text(((struct code_text **)texts->opened.items)[i]);
     for (size_t i = 0; i < texts->files.num; i++)
         braid_free(((char **)texts->files.items)[i]);
+    for (size_t i = 0; i < texts->of_modules.num; i++)
+        braid_graph_code->close_text(((struct module_text *)texts->of_modules.items)[i].text);
+    braid_array_finish(&texts->of_modules);
     braid_array_finish(&texts->opened);
     braid_array_finish(&texts->files);
 }
@@ -156,12 +166,45 @@ static braid_status ask_program(const struct texts *texts, const struct captured
     return status;
 }
 
-static braid_status read_function(const struct texts *texts,
-                                  const struct captured_function *function,
+// Opens each text once.
+static braid_status find_module(struct texts *texts, const char *ptx, struct code_text **out_text)
+{
+    const struct module_text *known = texts->of_modules.items;
+    struct module_text added = { .ptx = ptx };
+    for (size_t i = 0; i < texts->of_modules.num; i++) {
+        *out_text = known[i].text;
+        if (known[i].ptx == ptx)
+            return BRAID_OK;
+    }
+    if (!braid_array_reserve(&texts->of_modules, 1, sizeof(added)))
+        return no_memory();
+    const braid_status status = braid_graph_code->open_text(ptx, &added.text);
+    *out_text = added.text;
+    if (!status)
+        (void)braid_array_put(&texts->of_modules, &added, sizeof(added));
+    return status;
+}
+
+// The text of its own module tells all.
+static braid_status ask_module(struct texts *texts, const struct captured_function *function,
+                               struct import_code *code)
+{
+    struct code_text *text = NULL;
+    const braid_status status = find_module(texts, function->text, &text);
+    return status ? status : take_text(texts, function, text, code);
+}
+
+static braid_status read_function(struct texts *texts, const struct captured_function *function,
                                   struct import_code *code)
 {
     const size_t num = texts->opened.num, first = num - texts->options->num_reloaded;
     braid_status status = BRAID_OK;
+    if (function->why)
+        refuse(code, function->why, 0);
+    else if (function->text)
+        status = ask_module(texts, function, code);
+    if (status || function->why || code->num_texts)
+        return status;
     for (size_t i = 0; i < num && !status; i++) {
         const size_t before = code->num_texts;
         status = take_text(texts, function, ((struct code_text **)texts->opened.items)[i], code);

@@ -56,7 +56,7 @@ distrust(const struct finder *finder, uint32_t line, const char *format, ...)
 
 static braid_status put_access(const struct finder *finder, uint32_t number, bool writes)
 {
-    const struct import_access access = { finder->node, number, writes };
+    const struct import_access access = { finder->node, number, writes, true };
     return braid_array_put(&finder->uses->accesses, &access, sizeof(access)) ? BRAID_OK
                                                                              : no_memory();
 }
@@ -284,6 +284,17 @@ static braid_status distrust_word(const struct finder *finder, const struct code
     return distrust(finder, 0, "argument %u has an address in no known memory", address->parameter);
 }
 
+static braid_status add_addressed(const struct finder *finder, uint32_t buffer,
+                                  const struct code_address *address)
+{
+    const struct array *accesses = &finder->uses->accesses;
+    const size_t first = accesses->num;
+    const braid_status status = add_access(finder, buffer, address->writes);
+    for (size_t i = first; i < accesses->num; i++)
+        ((struct import_access *)accesses->items)[i].reads = address->reads;
+    return status;
+}
+
 static braid_status use_word(const struct finder *finder, const struct code_address *address,
                              uint32_t offset)
 {
@@ -302,10 +313,10 @@ static braid_status use_word(const struct finder *finder, const struct code_addr
         return address->bytes > WORD ? BRAID_OK : refuse_dead(finder, buffer);
     if (import_buffers(finder->memory)[buffer].kind == BUFFER_ALLOCATION)
         status = patch_word(finder, address->parameter, offset, buffer, word);
-    return status ? status : add_access(finder, buffer, address->writes);
+    return status ? status : add_addressed(finder, buffer, address);
 }
 
-// What the kernel loads pointers from, with all other names of that memory.
+// The memory that the kernel loads pointers from, with all other names of it.
 static braid_status add_cells(const struct finder *finder, const struct import_pointers *pointers)
 {
     const struct array *accesses = &finder->uses->accesses;
@@ -335,7 +346,7 @@ static braid_status use_pointer(const struct finder *finder, const struct import
         return distrust(finder, code->loads_line, "it loads an address in no known memory");
     if (place == PLACE_DEAD || import_buffers(finder->memory)[buffer].kind == BUFFER_ALLOCATION)
         return refuse_hidden(finder, buffer, "memory");
-    return add_access(finder, buffer, address->writes);
+    return add_addressed(finder, buffer, address);
 }
 
 // Addresses that the kernel loads from memory, which the check of all nodes may refuse later.
@@ -529,6 +540,25 @@ static int compare_patches(const void *left, const void *right)
                                       : (a->offset > b->offset) - (a->offset < b->offset);
 }
 
+// It reads a word that an address in its parameters leads to, and sets a condition.
+static braid_status use_setter(const struct finder *finder)
+{
+    uint32_t num;
+    const struct captured_param *params = params_of(finder, &num);
+    braid_status status = put_access(finder, USE_CONDITIONS, true);
+    for (uint32_t i = 0; i < num; i++) {
+        for (uint32_t at = 0; at + WORD <= params[i].bytes && !status; at += STEP) {
+            enum import_place place;
+            uint32_t index = 0;
+            status = braid_import_memory_find(finder->memory, finder->node,
+                                              word_at(argument_of(finder, i), at), &place, &index);
+            if (!status && place == PLACE_BUFFER)
+                status = add_access(finder, index, false);
+        }
+    }
+    return status;
+}
+
 static braid_status use_kernel(const struct finder *finder)
 {
     const struct import_code *code = &finder->code[node_of(finder)->kernel.function];
@@ -537,7 +567,9 @@ static braid_status use_kernel(const struct finder *finder)
         braid_import_statement_of(finder->statements, finder->node);
     const bool is_lost = code->loads_line && !finder->memory->options->follows_pointers;
     braid_status status = BRAID_OK;
-    if ((code->why[0] || is_lost) && statement)
+    if (node_of(finder)->is_setter)
+        status = use_setter(finder);
+    else if ((code->why[0] || is_lost) && statement)
         status = use_statement(finder, statement);
     else if (code->why[0])
         status = distrust(finder, code->line, "%s", code->why);
@@ -614,7 +646,10 @@ static braid_status use_copy(const struct finder *finder)
     const struct cuda_copy_side *sides[] = { &copy->from, &copy->to };
     braid_status status = BRAID_OK;
     for (int i = 0; i < 2 && !status; i++)
-        status = use_range(finder, braid_import_side_begin(sides[i]), span(copy, sides[i]), i);
+        status =
+            sides[i]->memory_type == GPU_MEMORY_ARRAY
+                ? distrust(finder, 0, "it copies from or to an array")
+                : use_range(finder, braid_import_side_begin(sides[i]), span(copy, sides[i]), i);
     return status;
 }
 
@@ -685,6 +720,8 @@ static braid_status use_batch(const struct finder *finder)
 // It reads its word: its first access. Nodes inside it tell for themselves.
 static braid_status use_word_of_condition(const struct finder *finder)
 {
+    if (node_of(finder)->recorded)
+        return put_access(finder, USE_CONDITIONS, true);
     const uint64_t word = (uintptr_t)node_of(finder)->conditional.told->condition;
     enum import_place place;
     uint32_t index = 0;
@@ -716,7 +753,10 @@ static braid_status use_node(const struct finder *finder)
     case GPU_NODE_CONDITIONAL:
         return use_word_of_condition(finder);
     case GPU_NODE_HOST:
-        return distrust(finder, 0, "a host call may touch any memory");
+        return node_of(finder)->recorded && node_of(finder)->recorded->name[0]
+                   ? distrust(finder, 0, "nobody knows what the call '%s' does",
+                              node_of(finder)->recorded->name)
+                   : distrust(finder, 0, "a host call may touch any memory");
     case GPU_NODE_OPERATIONS:
         return use_batch(finder);
     default:
@@ -827,6 +867,13 @@ static braid_status distrust_all_cells(struct finder *finder, const uint32_t *wr
     return status;
 }
 
+// A record has the bytes of a copy, so that it is known which pointers these change.
+static bool is_told(const struct finder *finder, uint32_t node)
+{
+    const struct captured_node *of = &captured_nodes(finder->captured)[node];
+    return of->type == GPU_NODE_COPY && of->recorded && of->recorded->bytes;
+}
+
 static braid_status check_cells(struct finder *finder)
 {
     struct import_uses *uses = finder->uses;
@@ -838,7 +885,7 @@ static braid_status check_cells(struct finder *finder)
     for (size_t i = 0; i < num; i++)
         writers[i] = IMPORT_NONE;
     for (size_t i = uses->accesses.num; i-- > 0;) {
-        if (accesses[i].writes)
+        if (accesses[i].writes && !is_told(finder, accesses[i].node))
             writers[accesses[i].buffer] = accesses[i].node;
     }
     const braid_status status = distrust_all_cells(finder, writers);

@@ -9,7 +9,7 @@
 
 // Numbers in struct import_access of things that are no buffers. A buffer has its index and
 // USE_FIRST_BUFFER.
-enum { USE_HOST, USE_VARIABLES, USE_MAPPED, USE_FIRST_BUFFER };
+enum { USE_HOST, USE_VARIABLES, USE_MAPPED, USE_CONDITIONS, USE_FIRST_BUFFER };
 
 // Eight bytes of an argument that point into an allocation of the graph.
 struct import_patch {

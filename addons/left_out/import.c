@@ -17,6 +17,18 @@ braid_status braid_import_create_sized(braid_device *device, void *captured,
     return braid_error_left_out("braid_import_create", "import");
 }
 
+braid_status braid_import_create_recorded_sized(const braid_record_contents *record, uint32_t frame,
+                                                const braid_import_options *options,
+                                                braid_import **out_import, size_t size)
+{
+    (void)record;
+    (void)frame;
+    (void)options;
+    (void)out_import;
+    (void)size;
+    return braid_error_left_out("braid_import_create_recorded", "import");
+}
+
 braid_status braid_import_update_sized(const braid_import *import, void *captured,
                                        const braid_import_options *options, braid_exec *exec,
                                        size_t size)

@@ -11,6 +11,7 @@
 #include <braid/device.h>
 #include <braid/exec.h>
 #include <braid/graph.h>
+#include <braid/record.h>
 #include <braid/status.h>
 
 #ifdef __cplusplus
@@ -101,8 +102,8 @@ typedef struct braid_import_options {
     size_t num_statements;
     // Memory from which kernels load pointers keeps them until braid_import_update, unless a node
     // writes it. The import reads these pointers, so work that writes them has ended. A kernel that
-    // uses one is then proven, if no node writes it, and none may write any memory. If false, such a
-    // kernel is not proven.
+    // uses one is then proven, if no node writes it, and none may write any memory. If false, such
+    // a kernel is not proven.
     bool follows_pointers;
 } braid_import_options;
 
@@ -117,6 +118,17 @@ typedef struct braid_import_options {
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_create(braid_device *device, void *captured,
                                                                const braid_import_options *options,
                                                                braid_import **out_import);
+
+// The same for a frame of a record (docs/book/record.md). No device is needed. `frame` is a number
+// in record->frames, or BRAID_RECORD_NONE: all operations. Kernels have the PTX that their modules
+// were loaded from, and else texts of the options. Pointers that kernels load from memory are those
+// that copies from the host wrote there. The options' lists of statements, conditional nodes and
+// reloaded texts are empty. The graph is only there to be planned: its nodes do nothing. The record
+// outlives the import. Errors: BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY, BRAID_IO_ERROR (a file),
+// BRAID_UNSUPPORTED (graphs in too many others).
+BRAID_INLINE BRAID_MUST_CHECK braid_status
+braid_import_create_recorded(const braid_record_contents *record, uint32_t frame,
+                             const braid_import_options *options, braid_import **out_import);
 
 // Gives an exec of the import's graph the values of another capture: arguments, grids, and ends and
 // sizes of copies and fills. All else must be equal, and the exec's orders must do for the memory
@@ -152,6 +164,13 @@ typedef struct braid_import_info {
     uint32_t num_reloadable; // functions that execs with early starts load from their text
     uint32_t num_stated;     // kernels whose memory a statement tells, and no code
     uint32_t num_pointers;   // words of memory that were read as pointers
+    // Only a recorded frame has these. Times are those of the host.
+    uint32_t num_waits;        // the host waited so often
+    uint32_t num_repeats;      // copies from the host that sent what the copy before to there did
+    uint32_t num_constants;    // proven kernels that read nothing which the frame changes
+    uint64_t frame_ns;         // from the first call to the end of the last
+    uint64_t wait_ns, call_ns; // in waits, and in all other calls
+    uint64_t repeated_bytes;   // that such copies sent
 } braid_import_info;
 
 // NULL has nothing.
@@ -179,6 +198,17 @@ BRAID_INLINE braid_status braid_import_create(braid_device *device, void *captur
 {
     return braid_import_create_sized(device, captured, options, out_import,
                                      sizeof(braid_import_options));
+}
+BRAID_API BRAID_MUST_CHECK braid_status braid_import_create_recorded_sized(
+    const braid_record_contents *record, uint32_t frame, const braid_import_options *options,
+    braid_import **out_import, size_t size);
+BRAID_INLINE braid_status braid_import_create_recorded(const braid_record_contents *record,
+                                                       uint32_t frame,
+                                                       const braid_import_options *options,
+                                                       braid_import **out_import)
+{
+    return braid_import_create_recorded_sized(record, frame, options, out_import,
+                                              sizeof(braid_import_options));
 }
 BRAID_API BRAID_MUST_CHECK braid_status
 braid_import_update_sized(const braid_import *import, void *captured,

@@ -17,6 +17,7 @@ from braid._interrupts import stray
 from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import describe
 from braid._text import capture
+from braid.record import Record
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +41,13 @@ class ImportInfo:
     num_reloadable: int
     num_stated: int
     num_pointers: int
+    num_waits: int
+    num_repeats: int
+    num_constants: int
+    frame_ns: int
+    wait_ns: int
+    call_ns: int
+    repeated_bytes: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +112,26 @@ class Imported(Owned):
         finder.raise_failure()
         check(status)
         self._owner = Owner("import", out[0], lib.braid_import_destroy, parent=device._owner)
+
+    @classmethod
+    def of_record(cls, record: Record, frame: Optional[int] = None, *, texts: Sequence[str] = (),
+                  files: Sequence[Union[str, os.PathLike[str]]] = (), buffers: Sequence[Any] = (),
+                  is_unwatched: bool = False, setters: Sequence[str] = (), follows_pointers: bool = True) -> Imported:
+        """A frame of a record, by its number, or all of its operations: see braid_import_create_recorded. The graph is only
+        there to be planned."""
+        run_deferred()
+        options = ffi.new("braid_import_options *")
+        kept: List[Any] = []
+        _fill_lists(options, kept, texts, files, buffers)
+        _fill_conditionals(options, kept, (), setters)
+        options.is_unwatched, options.follows_pointers = is_unwatched, follows_pointers
+        out = ffi.new("braid_import **")
+        with record._owner:
+            check(lib.braid_import_create_recorded(record.contents, lib.BRAID_RECORD_NONE if frame is None else frame, options,
+                                                   out))
+        made = cls.__new__(cls)
+        made._owner = Owner("import", out[0], lib.braid_import_destroy, parent=record._owner)
+        return made
 
     @property
     def graph(self) -> Graph:

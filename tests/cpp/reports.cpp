@@ -285,6 +285,19 @@ static void a_graph_is_imported(braid::device &device, void *captured)
     expect(std::string(runner.info().way) == "guessed costs" && !runner.chosen_exec());
 }
 
+// Empty, as no recorder stands here.
+static void a_record_is_imported()
+{
+    const braid_record_contents record = {};
+    expect(braid::imported::create_recorded(record).info().num_nodes == 0);
+    try {
+        (void)braid::imported::create_recorded(record, 0);
+        expect(false);
+    } catch (const braid::error &error) {
+        expect(error.status() == BRAID_INVALID_ARGUMENT);
+    }
+}
+
 static void a_device_without_captures_is_refused(braid::device &device)
 {
     int captured = 0;
@@ -325,6 +338,7 @@ int main()
     an_access_without_a_declaration_is_found(device);
     nodes_without_an_order_are_found(device);
     a_device_without_captures_is_refused(device);
+    a_record_is_imported();
     a_plan_is_saved();
     return 0;
 }

@@ -141,6 +141,9 @@ static void imports_refuse_null(void **state)
     refuses(braid_import_create(NULL, &graph, NULL, &import), "device");
     refuses(braid_import_create(all->device, NULL, NULL, &import), "captured");
     refuses(braid_import_create(all->device, &graph, NULL, NULL), "out_import");
+    const braid_record_contents record = { 0 };
+    refuses(braid_import_create_recorded(NULL, 0, NULL, &import), "record");
+    refuses(braid_import_create_recorded(&record, 0, NULL, NULL), "out_import");
     const braid_import *some = (const braid_import *)(const void *)&graph;
     refuses(braid_import_update(NULL, &graph, NULL, all->exec), "import");
     refuses(braid_import_update(some, NULL, NULL, all->exec), "captured");

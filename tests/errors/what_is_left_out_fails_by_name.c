@@ -46,6 +46,7 @@ static void a_function_tells_its_name(void **state)
                    "external");
     CHECK_LEFT_OUT(braid_exec_set_external(NULL, node, 1), "external");
     CHECK_LEFT_OUT(braid_import_create(NULL, NULL, NULL, NULL), "import");
+    CHECK_LEFT_OUT(braid_import_create_recorded(NULL, 0, NULL, NULL), "import");
     CHECK_LEFT_OUT(braid_import_update(NULL, NULL, NULL, NULL), "import");
     CHECK_LEFT_OUT(braid_import_write(NULL, BRAID_IMPORT_TEXT, NULL), "import");
     CHECK_LEFT_OUT(braid_record_open(NULL, NULL), "record");

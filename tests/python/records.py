@@ -58,6 +58,11 @@ def test_a_program_reads_its_own_record(file):
     assert [one.kernel for one in record.operations] == ["nothing", "nothing", ""]
     assert [one.befores for one in record.operations] == [(), (0,), (1,)]
     assert record.operations[2].stream is None
+    found = braid.Imported.of_record(record, 0)
+    assert (found.info.num_kernels, found.info.num_waits, found.info.num_unproven) == (2, 1, 0)
+    assert "recorded frame: 3 nodes" in found.text
+    with pytest.raises(ValueError, match="there is no frame 1"):
+        braid.Imported.of_record(record, 1)
     assert "python" in record.program
     assert braid.record.digest(b"ab") != braid.record.digest(b"ba")
 

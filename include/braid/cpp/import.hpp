@@ -6,6 +6,7 @@
 #include <braid/cpp/result.hpp>
 #include <braid/import.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 
@@ -23,6 +24,16 @@ template <class Errors> class basic_imported
     {
         braid_import *import = nullptr;
         braid_status status = braid_import_create(device, captured, &options, &import);
+        return Errors::template from<basic_imported>(status,
+                                                     [&] { return basic_imported(import); });
+    }
+    // The record outlives the import, whose graph is only there to be planned.
+    static result<basic_imported> create_recorded(const braid_record_contents &record,
+                                                  std::uint32_t frame = BRAID_RECORD_NONE,
+                                                  const braid_import_options &options = {})
+    {
+        braid_import *import = nullptr;
+        braid_status status = braid_import_create_recorded(&record, frame, &options, &import);
         return Errors::template from<basic_imported>(status,
                                                      [&] { return basic_imported(import); });
     }

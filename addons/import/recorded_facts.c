@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recorded frame as a graph to plan, and the times of its host.
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/graph.h"
+#include "import/import.h"
+
+// ---- a graph to plan ----
+
+struct maker {
+    braid_import *import;
+    struct array after; // braid_node
+    size_t next_edge;
+};
+
+static void do_nothing(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
+static const char *name_of(const braid_import *import, const struct captured_node *node)
+{
+    return node->type == GPU_NODE_KERNEL ? captured_function_of(&import->captured, node)->name
+           : node->type == GPU_NODE_HOST && node->recorded->name[0]
+               ? node->recorded->name
+               : braid_captured_kind(node->type);
+}
+
+static braid_status add_node(struct maker *maker, uint32_t node)
+{
+    braid_import *import = maker->import;
+    const struct captured_node *of = &captured_nodes(&import->captured)[node];
+    const char *name = name_of(import, of);
+    braid_kernel *kernel = &import->kernels[node];
+    *kernel = (braid_kernel){ .name = name[0] ? name : "kernel", .cpu = do_nothing };
+    return braid_graph_add_kernel(import->graph,
+                                  &(braid_kernel_node){ .node = { .after = maker->after.items,
+                                                                  .num_after = maker->after.num },
+                                                        .kernel = kernel,
+                                                        .grid = { 1, 1, 1 },
+                                                        .block = { 1, 1, 1 } },
+                                  &import->nodes[node]);
+}
+
+static void count(const struct captured_node *node, braid_import_info *info)
+{
+    info->num_kernels += node->type == GPU_NODE_KERNEL;
+    info->num_copies += node->type == GPU_NODE_COPY;
+    info->num_fills += node->type == GPU_NODE_FILL;
+    info->num_host_calls += node->type == GPU_NODE_HOST;
+}
+
+// Edges inside of bodies are left out with these.
+static braid_status add_nodes(struct maker *maker)
+{
+    braid_import *import = maker->import;
+    const struct array *list = &import->orders.edges;
+    const struct import_edge *edges = list->items;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < import->captured.nodes.num && !status; i++) {
+        maker->after.num = 0;
+        for (; maker->next_edge < list->num && edges[maker->next_edge].to == i;
+             maker->next_edge++) {
+            const braid_node before = import->nodes[edges[maker->next_edge].from];
+            if (!braid_array_put(&maker->after, &before, sizeof(before)))
+                return braid_error_no_memory("the graph of a recorded frame");
+        }
+        count(&captured_nodes(&import->captured)[i], &import->info);
+        if (import->uses.is_work[i] && !captured_nodes(&import->captured)[i].region)
+            status = add_node(maker, i);
+    }
+    return status;
+}
+
+braid_status braid_import_build_recorded(braid_import *import)
+{
+    struct maker maker = { .import = import };
+    const size_t num = import->captured.nodes.num;
+    braid_status status = braid_graph_create(&import->graph);
+    if (status)
+        return status;
+    import->nodes = braid_allocate_zeroed(num, sizeof(*import->nodes));
+    import->kernels = braid_allocate_zeroed(num, sizeof(*import->kernels));
+    status = import->nodes && import->kernels
+                 ? add_nodes(&maker)
+                 : braid_error_no_memory("the graph of a recorded frame");
+    braid_array_finish(&maker.after);
+    if (!status)
+        import->graph->edges_only = true;
+    return status;
+}
+
+// ---- times of the host ----
+
+static bool is_same_end(const braid_record_work *one, const braid_record_work *other)
+{
+    return one->kind == BRAID_RECORD_COPY && other->kind == BRAID_RECORD_COPY &&
+           one->to.place == other->to.place && one->to.address == other->to.address &&
+           one->to.x == other->to.x && one->to.y == other->to.y && one->to.z == other->to.z &&
+           one->width == other->width && one->height == other->height && one->depth == other->depth;
+}
+
+// The latest copy before to the same place.
+static const braid_record_work *find_before(const braid_record_contents *record, uint32_t operation)
+{
+    for (uint32_t i = operation; i-- > 0;) {
+        if (is_same_end(&record->operations[i].work, &record->operations[operation].work))
+            return &record->operations[i].work;
+    }
+    return NULL;
+}
+
+static void tell_repeat(const braid_record_contents *record, uint32_t operation,
+                        braid_import_info *info)
+{
+    const braid_record_work *work = &record->operations[operation].work;
+    if (work->kind != BRAID_RECORD_COPY || !work->digest)
+        return;
+    const braid_record_work *before = find_before(record, operation);
+    if (!before || before->digest != work->digest)
+        return;
+    info->num_repeats++;
+    info->repeated_bytes += work->num_bytes;
+}
+
+static void tell_host(const struct import_recorded *recorded, braid_import_info *info)
+{
+    const braid_record_operation *operations = recorded->record->operations;
+    uint64_t begin = UINT64_MAX, end = 0;
+    for (uint32_t i = recorded->first; i < recorded->end; i++) {
+        const braid_record_operation *of = &operations[i];
+        const uint64_t ns = of->end_ns - of->begin_ns;
+        if (of->work.kind == BRAID_RECORD_SYNCHRONISE) {
+            info->num_waits++;
+            info->wait_ns += ns;
+        } else {
+            info->call_ns += ns;
+        }
+        begin = of->begin_ns < begin ? of->begin_ns : begin;
+        end = of->end_ns > end ? of->end_ns : end;
+        tell_repeat(recorded->record, i, info);
+    }
+    info->frame_ns = end > begin ? end - begin : 0;
+}
+
+// ---- work that repeats ----
+
+// Copies whose bytes are recorded change nothing that a kernel may not know.
+static bool changes(const braid_import *import, const struct import_access *access)
+{
+    const struct captured_node *node = &captured_nodes(&import->captured)[access->node];
+    return access->writes && !(node->type == GPU_NODE_COPY && node->recorded->bytes);
+}
+
+void braid_import_tell_recorded(braid_import *import)
+{
+    const struct import_access *accesses = import->uses.accesses.items;
+    const size_t num_numbers = import->memory.buffers.num + USE_FIRST_BUFFER;
+    struct store store = { 0 };
+    bool *changed = braid_store_take(&store, num_numbers, sizeof(*changed));
+    tell_host(&import->recorded, &import->info);
+    bool is_proven = changed;
+    for (uint32_t i = 0; i < import->captured.nodes.num && is_proven; i++)
+        is_proven = import->uses.proven[i] || !import->uses.is_work[i] ||
+                    captured_nodes(&import->captured)[i].type == GPU_NODE_COPY;
+    for (size_t i = 0; i < import->uses.accesses.num && is_proven; i++)
+        changed[accesses[i].buffer] |= changes(import, &accesses[i]);
+    for (size_t i = 0; i < import->uses.accesses.num && is_proven;) {
+        const uint32_t node = accesses[i].node;
+        bool is_constant = captured_nodes(&import->captured)[node].type == GPU_NODE_KERNEL &&
+                           import->uses.proven[node];
+        for (; i < import->uses.accesses.num && accesses[i].node == node; i++)
+            is_constant = is_constant && !(accesses[i].reads && changed[accesses[i].buffer]);
+        import->info.num_constants += is_constant;
+    }
+    braid_store_finish(&store);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a recorded frame: allocations, and bytes that copies from the host wrote there.
+#include <string.h>
+
+#include "base/error.h"
+#include "import/memory.h"
+
+static bool lives_from(const braid_record_allocation *allocation, uint32_t operation)
+{
+    return allocation->freed_at == BRAID_RECORD_NONE || allocation->freed_at >= operation;
+}
+
+static bool lives_until(const braid_record_allocation *allocation, uint32_t operation)
+{
+    return allocation->born == BRAID_RECORD_NONE || allocation->born <= operation;
+}
+
+static struct import_buffer buffer_of(const struct import_memory *memory, uint32_t index)
+{
+    const braid_record_allocation *of = &memory->recorded.record->allocations[index];
+    const bool is_device = of->kind == BRAID_RECORD_DEVICE || of->kind == BRAID_RECORD_POOL ||
+                           of->kind == BRAID_RECORD_MAPPED || of->kind == BRAID_RECORD_VARIABLE ||
+                           of->kind == BRAID_RECORD_OF_GRAPH;
+    return (struct import_buffer){
+        .kind = of->kind == BRAID_RECORD_VARIABLE ? BUFFER_VARIABLE : BUFFER_DRIVER,
+        .begin = of->address,
+        .bytes = of->bytes,
+        .is_watched = !is_device && !memory->options->is_unwatched,
+        .is_mapped = of->kind == BRAID_RECORD_MAPPED || of->kind == BRAID_RECORD_FOREIGN ||
+                     of->address != of->device_address,
+        .node = index,
+    };
+}
+
+// Pinned memory may have a second address, and is a second buffer then: both count as mapped.
+braid_status braid_import_memory_add_recorded(struct import_memory *memory)
+{
+    const struct import_recorded *recorded = &memory->recorded;
+    for (uint32_t i = 0; i < recorded->record->num_allocations; i++) {
+        const braid_record_allocation *of = &recorded->record->allocations[i];
+        struct import_buffer buffer = buffer_of(memory, i);
+        if (!of->bytes || !lives_from(of, recorded->first) || !lives_until(of, recorded->end - 1))
+            continue;
+        if (!braid_array_put(&memory->buffers, &buffer, sizeof(buffer)))
+            return braid_error_no_memory("the memory of a record");
+        buffer.begin = of->device_address;
+        if (buffer.begin != of->address &&
+            !braid_array_put(&memory->buffers, &buffer, sizeof(buffer)))
+            return braid_error_no_memory("the memory of a record");
+    }
+    return BRAID_OK;
+}
+
+enum import_place braid_import_memory_find_recorded(const struct import_memory *memory,
+                                                    uint32_t node, uint64_t address,
+                                                    uint32_t *out_buffer)
+{
+    const struct import_buffer *buffers = import_buffers(memory);
+    const uint32_t operation = captured_nodes(memory->captured)[node].operation;
+    for (uint32_t i = memory->num_given; i < memory->buffers.num; i++) {
+        const braid_record_allocation *of = &memory->recorded.record->allocations[buffers[i].node];
+        if (address - buffers[i].begin < buffers[i].bytes && lives_from(of, operation) &&
+            lives_until(of, operation)) {
+            *out_buffer = i;
+            return PLACE_BUFFER;
+        }
+    }
+    return PLACE_NOWHERE;
+}
+
+// ---- contents ----
+
+enum { UNKNOWN, KNOWN, CHANGES };
+
+// The bytes of the memory that a piece of work writes, if it is one range.
+static bool find_range(const braid_record_contents *record, const braid_record_work *work,
+                       uint64_t *out_begin, uint64_t *out_bytes)
+{
+    if (work->kind == BRAID_RECORD_ALLOCATE && work->memory != BRAID_RECORD_NONE) {
+        *out_begin = record->allocations[work->memory].address;
+        *out_bytes = record->allocations[work->memory].bytes;
+        return true;
+    }
+    if (work->kind != BRAID_RECORD_COPY && work->kind != BRAID_RECORD_FILL)
+        return false;
+    const uint64_t pitch = work->to.pitch ? work->to.pitch : work->width;
+    const uint64_t rows = work->to.rows ? work->to.rows : work->height;
+    const uint64_t height = work->height ? work->height : 1, depth = work->depth ? work->depth : 1;
+    *out_begin = work->to.address + work->to.x + (work->to.y + work->to.z * rows) * pitch;
+    *out_bytes = ((depth - 1) * rows + height - 1) * pitch + work->width;
+    return true;
+}
+
+// The copy stands beside the node, or behind it.
+static void compare(const unsigned char *from, uint64_t begin, uint64_t bytes,
+                    struct import_copy *copy)
+{
+    for (uint64_t i = 0; i < copy->bytes; i++) {
+        const uint64_t at = copy->begin + i - begin;
+        if (at < bytes && (copy->known[i] != KNOWN || copy->data[i] != from[at]))
+            copy->known[i] = CHANGES;
+    }
+}
+
+static void take_write(const unsigned char *from, uint64_t begin, uint64_t bytes,
+                       struct import_copy *copy)
+{
+    for (uint64_t i = 0; i < copy->bytes; i++) {
+        const uint64_t at = copy->begin + i - begin;
+        if (at >= bytes)
+            continue;
+        copy->known[i] = from ? KNOWN : UNKNOWN;
+        copy->data[i] = from ? from[at] : 0;
+    }
+}
+
+// NULL: the record does not have them.
+static const unsigned char *bytes_of(const braid_record_work *work, uint64_t bytes)
+{
+    const bool is_flat = work->height <= 1 && work->depth <= 1;
+    return work->kind == BRAID_RECORD_COPY && is_flat && work->num_bytes == bytes ? work->bytes
+                                                                                  : NULL;
+}
+
+static bool stands_before(const struct import_memory *memory, const uint64_t *before,
+                          const braid_record_work *work)
+{
+    const struct captured_node *nodes = captured_nodes(memory->captured);
+    for (uint32_t i = 0; i < memory->captured->nodes.num; i++) {
+        if (nodes[i].recorded == work)
+            return captured_has(before, i);
+    }
+    return false;
+}
+
+// Also where it stands in a body.
+static void mark_before(const struct captured_graph *captured, uint32_t node, uint64_t *before)
+{
+    for (uint32_t at = node; at != IMPORT_NONE;) {
+        braid_captured_mark_before(captured, at, before);
+        at = captured_regions(captured)[captured_nodes(captured)[at].region].owner;
+    }
+}
+
+// Writes of the frame without known bytes are accesses of their nodes. Copies behind the node come
+// in a second turn, when its own bytes are known. Kernels before the frame are not looked at.
+static void fill(const struct import_memory *memory, uint32_t node, const uint64_t *before,
+                 struct import_copy *copy)
+{
+    const struct import_recorded *recorded = &memory->recorded;
+    for (uint32_t k = 0; k < 2 * recorded->end; k++) {
+        const uint32_t i = k % recorded->end;
+        const braid_record_work *work = &recorded->record->operations[i].work;
+        const bool is_first = k < recorded->end, is_in_frame = i >= recorded->first;
+        uint64_t begin, bytes;
+        if ((!is_first && !is_in_frame) || !find_range(recorded->record, work, &begin, &bytes) ||
+            begin >= copy->begin + copy->bytes || copy->begin >= begin + bytes)
+            continue;
+        const unsigned char *from = bytes_of(work, bytes);
+        if (is_in_frame && !from)
+            continue;
+        copy->node = is_in_frame ? node : copy->node;
+        const bool is_before = !is_in_frame || stands_before(memory, before, work);
+        if (is_first && is_before)
+            take_write(from, begin, bytes, copy);
+        else if (!is_first && !is_before)
+            compare(from, begin, bytes, copy);
+    }
+}
+
+braid_status braid_import_memory_fill_recorded(const struct import_memory *memory, uint32_t node,
+                                               struct import_copy *copy)
+{
+    struct store store = { 0 };
+    uint64_t *before =
+        braid_store_take(&store, memory->captured->nodes.num / 64 + 1, sizeof(*before));
+    if (before) {
+        mark_before(memory->captured, node, before);
+        fill(memory, node, before, copy);
+    }
+    braid_store_finish(&store);
+    return before ? BRAID_OK : braid_error_no_memory("the memory of a record");
+}
