@@ -20,7 +20,7 @@ _braid() {
     plan) options="--lanes --sync-cost --start-cost --call-cost --costs --places --copy-cost --copy-rate --edge-cost --most --table --dot --svg --trace --json --verbose --help" ;;
     run) options="--frames --lanes --device --places --workers --mode --time-scale --most --tuned --plan --save-plan --costs --profile --svg --trace --report --json --help" ;;
     tune) options="--budget --lanes --device --workers --time-scale --most --out --help" ;;
-    report) options="--out --lanes --sync-cost --most --help" ;;
+    report) options="--out --json --frame --unwatched --setter --lanes --sync-cost --most --help" ;;
     simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --most --ranks --pattern --network --workers --hosts --svg --json --help" ;;
     replay) options="--device --against --audit --kernels --lanes --iterations --tolerance --type --help" ;;
     diff) options="--limit --help" ;;

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""braid report tells what the orders of a recorded frame are for.
+
+usage: records_are_reported.py BRAID PROGRAM
+"""
+import json
+import os
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from braid_tool import braid  # noqa: E402
+from tap import run  # noqa: E402
+
+FOLDER = tempfile.mkdtemp()
+FILE = os.path.join(FOLDER, "a.braidrec")
+
+
+def report(*arguments):
+    return braid("report", FILE, *arguments)
+
+
+def a_frame_is_reported():
+    done = braid("record", "--out", FILE, "--", sys.argv[2], "9")
+    assert done.status == 0, done
+    done = report()
+    assert done.status == 0, done
+    # A copy, three kernels that change one word, and a copy back.
+    for line in ("frame 1 of 2: ", "recorded frame: 6 nodes: 3 kernels, 2 copies, 0 fills, 0 host calls\n",
+                 "longest path: 5 nodes captured, 5 kept\n", " in 1 wait, and ", "2 nodes keep all captured orders",
+                 "plan: 1 lane, 5 steps of one node each; one lane takes 5. Times of kernels are not known\n"):
+        assert line in done.out, (line, done.out)
+
+
+def a_report_is_json():
+    done = report("--json", "-", "--frame", "0", "--unwatched")
+    found = json.loads(done.out)
+    assert (found["kind"], found["frame"], found["frames"]) == ("record", 0, 2), found
+    assert (found["kernels"], found["kept_orders"], found["waits"], found["unproven"]) == (3, 10, 1, []), found
+    assert found["plan"] == {"lanes": 1, "waits": 0, "steps": 5, "steps_on_one_lane": 5}, found
+
+
+def a_report_is_a_page():
+    page = os.path.join(FOLDER, "a.html")
+    done = report("--out", page)
+    assert done.status == 0 and done.out == "", done
+    with open(page, encoding="utf-8") as file:
+        assert "add" in file.read()
+
+
+def mistakes_are_told():
+    done = report("--frame", "2")
+    assert done.status == 2 and "has 2 frames, and none is number 2" in done.err, done
+    done = braid("report", "-", "--json", "-", text="digraph { a }")
+    assert done.status == 2 and "is no record" in done.err, done
+    with open(FILE, "rb") as file:
+        whole = file.read()
+    with open(FILE, "wb") as file:
+        file.write(whole[:-9])
+    done = report()
+    assert done.status == 2 and FILE in done.err, done
+
+
+sys.exit(run([a_frame_is_reported, a_report_is_json, a_report_is_a_page, mistakes_are_told]))
