@@ -88,7 +88,7 @@ braid_status braid_import_build_recorded(braid_import *import)
                  : braid_error_no_memory("the graph of a recorded frame");
     braid_array_finish(&maker.after);
     if (!status)
-        import->graph->edges_only = true;
+        import->graph->imported_places = 1;
     return status;
 }
 
