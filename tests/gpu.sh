@@ -608,6 +608,15 @@ groups_of() { # mode places devices frames
         timeout 60 "$build/tests/groups/groups_frames_run_on_several_places"
 }
 
+# Captured graphs of both devices, imported into a group.
+group_imports() {
+    BRAID_TEST_CAPTURES=300 step imports-random on_the_driver "$build/tests/import/import_captures_of_two_devices_play_as_before"
+    step imports-refused on_the_driver "$build/tests/import/import_graphs_of_two_devices_are_taken_whole_or_refused"
+    NCCL_NVLS_ENABLE=0 LD_LIBRARY_PATH=$(find_nccl)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+        step imports-nccl on_the_driver timeout 100 "$build/tests/import/import_collectives_keep_their_orders"
+    grep -h summary "$results"/imports-*.log
+}
+
 devices() {
     nvidia-smi topo -m >"$results/topology.txt" 2>&1
     for mode in streams graph; do
@@ -620,11 +629,7 @@ devices() {
         BRAID_TEST_PLACES=2 BRAID_TEST_DEVICES=2 BRAID_TEST_GRAPHS=200 \
             step "contract-group-$mode" contract_of cuda $mode
     done
-    BRAID_TEST_CAPTURES=300 step imports-random on_the_driver "$build/tests/import/import_captures_of_two_devices_play_as_before"
-    step imports-refused on_the_driver "$build/tests/import/import_graphs_of_two_devices_are_taken_whole_or_refused"
-    NCCL_NVLS_ENABLE=0 LD_LIBRARY_PATH=$(find_nccl)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
-        step imports-nccl on_the_driver timeout 100 "$build/tests/import/import_collectives_keep_their_orders"
-    grep -h summary "$results"/imports-*.log
+    group_imports
     step places timeout 100 "$build/bench/bench_gpu_places" cuda 2
     step places-mpm timeout 60 "$build/bench/bench_gpu_places_mpm" cuda 2
     cat "$results/places.log" "$results/places-mpm.log"
@@ -641,7 +646,7 @@ for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frame
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times | torch | torch_ranks | warp) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | group_imports | ranks | stamped | times | torch | torch_ranks | warp) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
