@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import weakref
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
-from torch import Tag, Tensor, empty, strided, uint8
+from torch import Tag, Tensor, cuda, empty, float16, mm, strided, uint8
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from braid._import import Statement
@@ -167,6 +168,44 @@ def _ranges_of(tensors: Iterable[Tensor]) -> List[Range]:
     return found
 
 
+# ---- streams ----
+
+
+class Private:
+    """A stream that no program has, and the workspace that cuBLAS has for it. PyTorch keeps such memory by streams, so that
+    captures on one stream share it. Nothing else ever gets it: the program's own graphs may have the workspaces of others."""
+
+    free: List[Private] = []  # of plans that are gone
+
+    def __init__(self, device: Any):
+        handle = ctypes.c_void_p()
+        result = ctypes.CDLL("libcuda.so.1").cuStreamCreate(ctypes.byref(handle), 1)  # apart from the default stream
+        if result or not handle.value:
+            raise RuntimeError(f"cuStreamCreate returns {result}")
+        self.device = device
+        self.stream = cuda.ExternalStream(handle.value, device=device)
+        self._pool = cuda.MemPool()  # never given back
+        before = set(self._blocks())
+        with cuda.stream(self.stream), cuda.use_mem_pool(self._pool, device):
+            ones = empty(16, 16, dtype=float16, device=device)
+            mm(ones, ones)
+            del ones
+        self.library: List[Range] = [block for block in self._blocks() if block not in before]
+
+    def _blocks(self) -> List[Range]:
+        return [(block["address"], block["size"]) for segment in cuda.memory_snapshot() if segment["device"] == self.device.index
+                for block in segment["blocks"] if block["state"] == "active_allocated"]
+
+
+class Lease:
+    """A private stream, until the lease is gone."""
+
+    def __init__(self, device: Any):
+        mine = [index for index, private in enumerate(Private.free) if private.device == device]
+        self.private = Private.free.pop(mine[-1]) if mine else Private(device)
+        weakref.finalize(self, Private.free.append, self.private).atexit = False
+
+
 # ---- PyTorch's allocator ----
 
 _ROUND = 512  # blocks are multiples of it
@@ -175,16 +214,17 @@ MOST_EVENTS = 1 << 20  # older ones are lost
 
 class Memory:
     """What the allocator hands out during a capture. Memory that is freed is taken at once, if `keeps`, so that no later
-    tensor gets it: two that share memory cannot be used at once. `events()` returns the list of events so far."""
+    tensor gets it: two that share memory cannot be used at once. `events()` returns the list of events so far. `library`: memory
+    of libraries that is there before."""
 
-    def __init__(self, events: Callable[[], List[Dict[str, Any]]], keeps: bool, device: Any):
+    def __init__(self, events: Callable[[], List[Dict[str, Any]]], keeps: bool, device: Any, library: Sequence[Range] = ()):
         self.blocks: List[Range] = []  # each that was handed out
         self._events, self.keeps, self._device = events, keeps, device
         self._num = len(events())
         self._begins: Set[int] = set()
         self._live: Dict[int, int] = {}
         self._fresh: Dict[int, int] = {}  # since the operation began
-        self._library: List[Range] = []
+        self._library: List[Range] = list(library)
         self._plugs: List[Any] = []
         probe = empty(1, dtype=uint8, device=device)
         if not any(event["addr"] == probe.data_ptr() for event in events()[self._num:]):

@@ -85,25 +85,23 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
                 function(*inputs)
                 draws = torch.cuda.get_rng_state(device).tolist() != state
             side.synchronize()
-            torch._C._cuda_clearCublasWorkspaces()  # a workspace of the capture's own
         if draws:
             raise UnsupportedError("the function draws random numbers, which only PyTorch's own graph can advance")
         captured = torch.cuda.CUDAGraph(keep_graph=True)
         try:
-            recorder, memory, outputs = _capture(_torch, captured, side, lambda: function(*inputs), keep_memory, device)
+            lease = _torch.Lease(device)
+            recorder, memory, outputs = _capture(_torch, captured, lease.private, lambda: function(*inputs), keep_memory)
             recorder.drop()
             again = keep_memory and _are_all(outputs, memory, device)
-            plain = _capture_plain(side, lambda: function(*inputs), outputs) if again else captured
+            plain = _capture_plain(lease.private.stream, lambda: function(*inputs), outputs) if again else captured
         except RuntimeError as error:
             raise UnsupportedError(f"PyTorch cannot capture the function: {str(error).splitlines()[0]}") from error
-        finally:
-            torch._C._cuda_clearCublasWorkspaces()
         if recorder.random and not num_warm:  # else the generator has told
             raise UnsupportedError(f"'{min(recorder.random)}' draws random numbers, which only PyTorch's own graph can advance")
         if plain is captured:
             captured.instantiate()
         imported = _import(captured, recorder, memory, device)
-        imported._owner.kept = (captured, function, inputs, outputs, recorder.outside)  # execs of the graph outlive what is returned
+        imported._owner.kept = (captured, lease, function, inputs, outputs, recorder.outside)  # execs of the graph outlive what is returned
     return Optimized(imported, captured, plain, inputs, outputs, device)
 
 
@@ -131,8 +129,10 @@ def _adopt(device: Any) -> Device:
     return _devices[device.index]
 
 
-def _capture(_torch: Any, captured: Any, side: Any, function: Callable[[], Any], keeps: bool, device: Any) -> Any:
+def _capture(_torch: Any, captured: Any, private: Any, function: Callable[[], Any], keeps: bool) -> Any:
     import torch
+
+    device, side = private.device, private.stream
 
     def events() -> List[Any]:
         traces = torch.cuda.memory._snapshot(device)["device_traces"]
@@ -144,7 +144,7 @@ def _capture(_torch: Any, captured: Any, side: Any, function: Callable[[], Any],
     torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=_torch.MOST_EVENTS)
     try:
         with torch.cuda.graph(captured, stream=side, capture_error_mode="thread_local"):
-            memory = _torch.Memory(events, keeps, device)
+            memory = _torch.Memory(events, keeps, device, private.library)
             recorder = _torch.Recorder(_torch.Nodes(int(side.cuda_stream)), memory, device)
             with recorder:
                 outputs = function()

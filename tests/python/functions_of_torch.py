@@ -145,7 +145,23 @@ def test_library_memory_orders_its_operations(torch):
     made = optimize(torch, lambda: [num.append(1), torch.ops.add(torch.ops.mm(a, a), torch.ops.mm(b, b))][1])
     assert told(made) == (10, 10, 5, 0) and len(num) == 5  # the workspace is no reason against a second capture
     assert play(torch, made) == [10] * 3
-    assert torch.workspaces == []
+
+
+def test_a_capture_has_a_workspace_that_no_other_graph_has(torch):
+    a, b = tensors(torch, 2, 3)
+    torch.ops.mm(a, b)  # the program's, which a graph of its own may have
+    own = dict(torch.workspaces)
+    made = [optimize(torch, lambda: torch.ops.mm(a, a)) for _ in range(2)]
+    assert own.items() <= torch.workspaces.items()
+    leases = [one.imported._owner.kept[1] for one in made]
+    streams = [lease.private.stream.cuda_stream for lease in leases]
+    assert len({*streams, *own}) == 3  # two plans may run at once
+    assert all((torch.workspaces[stream].data_ptr(), 2048) in lease.private.library for stream, lease in zip(streams, leases))
+    del leases, made
+    gc.collect()
+    again = optimize(torch, lambda: torch.ops.mm(a, a))
+    assert again.imported._owner.kept[1].private.stream.cuda_stream in streams
+    assert told(optimize(torch, lambda: torch.ops.add(torch.ops.mm(a, a), torch.ops.mm(b, b)))) == (10, 10, 5, 0)
 
 
 def test_collectives_keep_their_order_and_write_what_they_get(torch):

@@ -147,6 +147,12 @@ def make_torch():
             call("cuStreamCreate", ctypes.byref(self.handle), 1)
             self.cuda_stream = self.handle.value
 
+        @classmethod
+        def external(cls, handle, device):
+            stream = cls.__new__(cls)
+            stream.handle, stream.cuda_stream = ctypes.c_void_p(handle), handle
+            return stream
+
         def wait_stream(self, other):
             call("cuStreamSynchronize", other.handle)
 
@@ -231,12 +237,13 @@ def make_torch():
         launch("from_hidden", hidden ^ HIDDEN, made)
         return made
 
-    workspaces = []
+    workspaces = {}  # by streams
 
     def mm(a, b):
-        if not workspaces:
-            workspaces.append(Tensor(2048))
-        return by_hidden(a, b, workspaces[0].data_ptr())
+        stream = Stream.now.cuda_stream
+        if stream not in workspaces:
+            workspaces[stream] = Tensor(2048)
+        return by_hidden(a, b, workspaces[stream].data_ptr())
 
     def through(a, b):
         temporary = Tensor(1024)
@@ -251,7 +258,7 @@ def make_torch():
         return add(a, a)
 
     torch.Tensor, torch.strided, torch.uint8, torch.device = Tensor, strided, "uint8", lambda kind, index: Device(index)
-    torch.empty = lambda size, dtype, device: Tensor(size)
+    torch.empty, torch.mm, torch.float16 = lambda *sizes, dtype, device: Tensor(sizes[0]), mm, "float16"
     torch.Tag = types.SimpleNamespace(nondeterministic_seeded="seeded")
     torch.ops = types.SimpleNamespace(
         add=Operation("aten.add.Tensor", "self other", add),
@@ -271,6 +278,7 @@ def make_torch():
             {"device": 0, "address": allocator.begin, "total_size": SEGMENT, "blocks": allocator.blocks()}],
         memory=types.SimpleNamespace(_record_memory_history=allocator.record,
                                      _snapshot=lambda device: {"device_traces": [allocator.events]}),
+        ExternalStream=Stream.external, MemPool=object, use_mem_pool=lambda pool, device: contextlib.nullcontext(),
         get_rng_state=lambda device: types.SimpleNamespace(tolist=torch.drawn.copy))
     Stream.now = Stream()
     leaves = types.SimpleNamespace(tree_leaves=lambda value: list(value) if isinstance(value, (list, tuple)) else [value])
