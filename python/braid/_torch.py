@@ -175,7 +175,7 @@ class Private:
     """A stream that no program has, and the workspace that cuBLAS has for it. PyTorch keeps such memory by streams, so that
     captures on one stream share it. Nothing else ever gets it: the program's own graphs may have the workspaces of others."""
 
-    free: List[Private] = []  # of plans that are gone
+    free: List[Private] = []  # plans had them that are gone
 
     def __init__(self, device: Any):
         handle = ctypes.c_void_p()
