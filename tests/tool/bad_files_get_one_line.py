@@ -213,6 +213,7 @@ def bad_command_lines_are_told():
             (["plan", "-", "--lanes", "0"], "--lanes takes"),
             (["plan", "-", "--lanes", "4x"], "--lanes takes"),
             (["plan", "-", "--sync-cost", "-1"], "--sync-cost takes"),
+            (["plan", "-", "--sync-cost", "nan"], "--sync-cost takes"),
             (["plan", "-", "--dot", "-", "--json", "-"], "only one"),
             (["plan", "-", "--svg", "-", "--trace", "-"], "only one"),
             (["run", "-", "--svg", "-", "--json", "-"], "only one"),

@@ -95,6 +95,11 @@ def one_lane_needs_no_wait():
     assert found["waits"] == [] and found["makespan"] == 24
 
 
+def waits_may_cost_a_fraction():
+    graph = "digraph { cost_unit=us; a [cost=10]; b [cost=10]; c [cost=10]; d [cost=10]; a -> {b c} -> d; }"
+    assert round(plan(graph, "--sync-cost", "0.3")["makespan"], 6) == 30.3
+
+
 def dear_waits_keep_to_one_lane():
     assert len(plan(DIAMOND, "--sync-cost", "1000")["lanes"]) == 1
 
@@ -570,6 +575,7 @@ if __name__ == "__main__":
         what_parameters_change_is_passed_on,
         parameters_of_a_file_are_in_the_plans_drawing,
         dear_waits_keep_to_one_lane,
+        waits_may_cost_a_fraction,
         random_graphs_keep_every_edge,
         graphs_of_the_corpus_keep_every_edge,
         names_of_any_kind_come_through,

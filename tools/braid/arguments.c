@@ -23,6 +23,19 @@ static enum exit_status refuse(const char *command, int why, const char *word)
                 why == ':' ? "needs a" : "takes no", command);
 }
 
+// A file's costs have fractions, too.
+static enum exit_status read_cost(const char *option, const char *text, uint64_t least,
+                                  uint64_t most, double *out_cost)
+{
+    char *end;
+    const double cost = strtod(text, &end);
+    if (end == text || *end || !(cost >= (double)least && cost <= (double)most))
+        return fail(EXIT_BAD_FILE, "%s takes a number from %" PRIu64 " to %" PRIu64 ", not '%s'",
+                    option, least, most, text);
+    *out_cost = cost;
+    return EXIT_DONE;
+}
+
 enum { FIRST_OPTION = 256, MOST_OPTIONS = 32 };
 
 static enum exit_status take(const struct argument *argument, char *text, void *into)
@@ -47,6 +60,8 @@ static enum exit_status take(const struct argument *argument, char *text, void *
         return status;
     case ARGUMENT_IS_FACTOR:
         return argument_read_factor(option, text, place);
+    case ARGUMENT_IS_COST:
+        return read_cost(option, text, argument->least, argument->most, place);
     case ARGUMENT_IS_READ:
     case ARGUMENT_IS_CALL:
         break;

@@ -18,6 +18,7 @@ enum argument_kind {
     ARGUMENT_IS_NUMBER, // whole, from `least` to `most`: uint64_t
     ARGUMENT_IS_COUNT,  // a whole number, too: uint32_t
     ARGUMENT_IS_FACTOR, // greater than 0: double
+    ARGUMENT_IS_COST,   // in units of the file, from `least` to `most`: double
     ARGUMENT_IS_READ,   // by a function
     ARGUMENT_IS_CALL,   // none: a function is called with NULL
 };
@@ -48,8 +49,16 @@ struct argument {
 #define ARGUMENT_COUNT(name, type, member, least, most)                                            \
     ARGUMENT_OF(COUNT, name, type, member, least, most, NULL)
 #define ARGUMENT_FACTOR(name, type, member) ARGUMENT_OF(FACTOR, name, type, member, 0, 0, NULL)
+#define ARGUMENT_COST(name, type, member, least)                                                   \
+    ARGUMENT_OF(COST, name, type, member, least, ARGUMENT_MOST_COST, NULL)
 #define ARGUMENT_READ(name, type, member, read) ARGUMENT_OF(READ, name, type, member, 0, 0, read)
 #define ARGUMENT_CALL(name, type, member, call) ARGUMENT_OF(CALL, name, type, member, 0, 0, call)
+
+// A cost in nanoseconds, of a unit with so many.
+static inline uint64_t argument_cost_ns(double cost, uint64_t unit_ns)
+{
+    return (uint64_t)(cost * (double)unit_ns + 0.5);
+}
 
 // Reads the options of a command into a struct of its own. optind is behind them then. -h and
 // --help print the help: *out_is_help, and that is all.

@@ -46,7 +46,7 @@ static const char help[] =
 struct plan_arguments {
     const char *path, *costs, *drawing, *timeline, *trace, *json;
     braid_schedule_options options;
-    braid_cost_model ordering; // in units of the file
+    double wait, start, call; // costs in units of the file
     struct place_arguments places;
     struct dot_limits limits;
     bool is_table;
@@ -61,10 +61,9 @@ static enum exit_status be_verbose(char *text, void *place)
 
 static const struct argument known_options[] = {
     ARGUMENT_READ("lanes", struct plan_arguments, options, argument_read_lanes),
-    ARGUMENT_NUMBER("sync-cost", struct plan_arguments, ordering.wait_ns, 0, ARGUMENT_MOST_COST),
-    ARGUMENT_NUMBER("start-cost", struct plan_arguments, ordering.node_ns, 0, ARGUMENT_MOST_COST),
-    ARGUMENT_NUMBER("call-cost", struct plan_arguments, ordering.island_call_ns, 1,
-                    ARGUMENT_MOST_COST),
+    ARGUMENT_COST("sync-cost", struct plan_arguments, wait, 0),
+    ARGUMENT_COST("start-cost", struct plan_arguments, start, 0),
+    ARGUMENT_COST("call-cost", struct plan_arguments, call, 1),
     ARGUMENT_TEXT("costs", struct plan_arguments, costs),
     PLACES_ARGUMENTS(struct plan_arguments, places),
     DOT_LIMITS_ARGUMENT(struct plan_arguments, limits),
@@ -184,9 +183,9 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
         return status;
     }
     const braid_cost_model ordering = {
-        .wait_ns = arguments->ordering.wait_ns * file->unit_ns,
-        .node_ns = arguments->ordering.node_ns * file->unit_ns,
-        .island_call_ns = arguments->ordering.island_call_ns * file->unit_ns,
+        .wait_ns = argument_cost_ns(arguments->wait, file->unit_ns),
+        .node_ns = argument_cost_ns(arguments->start, file->unit_ns),
+        .island_call_ns = argument_cost_ns(arguments->call, file->unit_ns),
         .default_cost_ns = file->unit_ns,
     };
     braid_schedule_options options = arguments->options;

@@ -37,7 +37,7 @@ static const char help[] =
 struct report_arguments {
     const char *path, *page;
     braid_schedule_options options;
-    uint64_t wait; // a wait's cost, in units of the file
+    double wait; // a wait's cost, in units of the file
     struct dot_limits limits;
     struct report_record record;
 };
@@ -45,7 +45,7 @@ struct report_arguments {
 static const struct argument known_options[] = {
     ARGUMENT_TEXT("out", struct report_arguments, page),
     ARGUMENT_READ("lanes", struct report_arguments, options, argument_read_lanes),
-    ARGUMENT_NUMBER("sync-cost", struct report_arguments, wait, 0, (uint64_t)1 << 30),
+    ARGUMENT_COST("sync-cost", struct report_arguments, wait, 0),
     DOT_LIMITS_ARGUMENT(struct report_arguments, limits),
     ARGUMENT_TEXT("json", struct report_arguments, record.json),
     ARGUMENT_NUMBER("frame", struct report_arguments, record.frame, 0, UINT32_MAX - 1),
@@ -62,7 +62,7 @@ static enum exit_status report_file(const struct report_arguments *arguments,
     if (status != EXIT_DONE)
         return status;
     braid_schedule *schedule = NULL;
-    const braid_cost_model ordering = { .wait_ns = arguments->wait * file->unit_ns,
+    const braid_cost_model ordering = { .wait_ns = argument_cost_ns(arguments->wait, file->unit_ns),
                                         .default_cost_ns = file->unit_ns };
     report.options.costs = &ordering;
     progress_show("planning", 0, 0);

@@ -46,7 +46,7 @@ struct simulation {
     uint32_t lanes[MOST_CASES];
     struct faster faster[MOST_CASES];
     uint32_t num_lanes, num_faster;
-    uint64_t sync_cost;
+    double sync_cost;
     struct place_arguments place_arguments;
     struct dot_limits limits;
     struct places places;
@@ -91,7 +91,7 @@ static enum exit_status read_faster(char *text, void *into)
 static const struct argument known_options[] = {
     { "lanes", ARGUMENT_IS_READ, 0, 0, 0, read_lanes },
     { "faster", ARGUMENT_IS_READ, 0, 0, 0, read_faster },
-    ARGUMENT_NUMBER("sync-cost", struct simulation, sync_cost, 0, ARGUMENT_MOST_COST),
+    ARGUMENT_COST("sync-cost", struct simulation, sync_cost, 0),
     PLACES_ARGUMENTS(struct simulation, place_arguments),
     DOT_LIMITS_ARGUMENT(struct simulation, limits),
     ARGUMENT_TEXT("json", struct simulation, json),
@@ -121,7 +121,8 @@ static enum exit_status plan_all(const struct simulation *simulation, const stru
                                            .places = &simulation->places.model,
                                            .costs = &(braid_cost_model){
                                                .default_cost_ns = file->unit_ns,
-                                               .wait_ns = simulation->sync_cost * file->unit_ns } };
+                                               .wait_ns = argument_cost_ns(simulation->sync_cost,
+                                                                           file->unit_ns) } };
         braid_schedule *schedule;
         progress_show("planning", i, simulation->num_lanes);
         braid_status status = braid_schedule_create(graph, &options, &schedule);
