@@ -235,7 +235,7 @@ static void check_plays_so(const braid_graph *graph)
 static void a_cooperative_kernel_stays_so(void **state)
 {
     (void)state;
-    enum { NUM_ATTRIBUTES = 7 };
+    enum { NUM_ATTRIBUTES = 6 };
     braid_import *import;
     set_up(false);
     CUgraph graph = capture_cooperative();
