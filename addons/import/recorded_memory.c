@@ -26,6 +26,7 @@ static struct import_buffer buffer_of(const struct import_memory *memory, uint32
         .begin = of->address,
         .bytes = of->bytes,
         .is_watched = !is_device && !memory->options->is_unwatched,
+        .member = MEMBER_NONE,
         .is_mapped = of->kind == BRAID_RECORD_MAPPED || of->kind == BRAID_RECORD_FOREIGN ||
                      of->address != of->device_address,
         .node = index,
