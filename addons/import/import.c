@@ -89,8 +89,8 @@ braid_status braid_import_find_accesses(const braid_import_options *options,
                                         struct import_code *code, braid_import *import)
 {
     const struct captured_function *functions = import->captured.functions.items;
-    braid_status status = braid_import_memory_create(&import->captured, &import->recorded, options,
-                                                     &import->memory);
+    braid_status status =
+        braid_import_memory_create(&import->captured, &import->recorded, options, &import->memory);
     for (size_t i = 0; i < import->captured.functions.num && !status && !import->recorded.record;
          i++)
         status = find_variables(import, &functions[i], &code[i]);
