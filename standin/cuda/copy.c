@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "context.h"
 #include "entry.h"
 #include "memory.h"
@@ -155,6 +156,14 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
                       stream);
 }
 
+// No node of a graph is a peer copy.
+static CUresult refuse_capturing(CUstream handle)
+{
+    CUstream stream;
+    const CUresult result = stream_resolve(handle, &stream);
+    return result != CUDA_SUCCESS ? result : capture_refuse_sync(stream);
+}
+
 // Both sides must be memory of the devices that the caller says they are of.
 static CUresult queue_peer_copy(const char *function, CUdeviceptr to, CUcontext to_context,
                                 CUdeviceptr from, CUcontext from_context, size_t bytes, bool wait,
@@ -171,6 +180,8 @@ static CUresult queue_peer_copy(const char *function, CUdeviceptr to, CUcontext 
         (!memory_is_of(to_context->device, address(to)) ||
          !memory_is_of(from_context->device, address(from))))
         result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && !wait)
+        result = refuse_capturing(stream);
     world_unlock();
     if (result != CUDA_SUCCESS)
         return result;

@@ -170,6 +170,24 @@ static void unsafe_calls_depend_on_the_mode(void **state)
     must(cuStreamDestroy_v2(a));
 }
 
+static void peer_copies_are_not_captured(void **state)
+{
+    (void)state;
+    CUstream a = make_stream();
+    unsigned *memory = make_memory(2);
+    CUcontext context;
+    CUgraph graph;
+    must(cuCtxGetCurrent(&context));
+    must(cuMemcpyPeerAsync(device(memory), context, device(memory + 1), context, 4, a));
+    begin(a, CU_STREAM_CAPTURE_MODE_RELAXED);
+    must_be(cuMemcpyPeerAsync(device(memory), context, device(memory + 1), context, 4, a),
+            CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    must_be(cuStreamEndCapture(a, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    must(cuStreamSynchronize(a));
+    must(cuStreamDestroy_v2(a));
+    free_memory(memory);
+}
+
 static void the_null_stream_cannot_stand_beside_a_blocking_capture(void **state)
 {
     (void)state;
@@ -240,6 +258,7 @@ int main(void)
         cmocka_unit_test(waiting_for_a_capturing_stream_spoils_it),
         cmocka_unit_test(launches_of_graphs_are_not_captured),
         cmocka_unit_test(unsafe_calls_depend_on_the_mode),
+        cmocka_unit_test(peer_copies_are_not_captured),
         cmocka_unit_test(the_null_stream_cannot_stand_beside_a_blocking_capture),
         cmocka_unit_test(a_capture_can_go_on_in_a_graph),
     };

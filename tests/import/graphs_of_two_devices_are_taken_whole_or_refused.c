@@ -185,8 +185,7 @@ static void each_node_is_on_its_device(void **state)
     must(cuMemsetD32Async(b[0], 20, 1, ones[1].stream));
     launch(1, b[0], b[1]); // 21
     on(0);
-    must(cuMemcpyPeerAsync(b[2], ones[1].context, a[1], ones[0].context, sizeof(uint32_t),
-                           ones[0].stream)); // 11
+    must(cuMemcpyDtoDAsync_v2(b[2], a[1], sizeof(uint32_t), ones[0].stream)); // 11
     wait_for(1, 0);
     launch(1, a[1], b[3]); // reads the other's: 12
     must(cuMemcpyDtoDAsync_v2(a[2], b[1], sizeof(uint32_t), ones[1].stream)); // 21
