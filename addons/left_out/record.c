@@ -4,14 +4,14 @@
 
 #include "base/error.h"
 
-braid_status braid_record_open(const char *path, braid_record **out_record)
+braid_status braid_record_load(const char *path, braid_record **out_record)
 {
     (void)path;
     (void)out_record;
-    return braid_error_left_out("braid_record_open", "record");
+    return braid_error_left_out("braid_record_load", "record");
 }
 
-void braid_record_close(braid_record *record)
+void braid_record_destroy(braid_record *record)
 {
     (void)record;
 }

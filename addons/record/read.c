@@ -393,22 +393,22 @@ static braid_status read_record(struct braid_record *record, const char *path)
 
 // ---- the public functions ----
 
-braid_status braid_record_open(const char *path, braid_record **out_record)
+braid_status braid_record_load(const char *path, braid_record **out_record)
 {
     if (!path || !out_record)
-        return braid_error_null("braid_record_open", path ? "out_record" : "path");
+        return braid_error_null("braid_record_load", path ? "out_record" : "path");
     struct braid_record *record = braid_allocate_zeroed(1, sizeof(*record));
     if (!record)
         return braid_error_no_memory("a record");
     const braid_status status = read_record(record, path);
     if (status)
-        braid_record_close(record);
+        braid_record_destroy(record);
     else
         *out_record = record;
     return status;
 }
 
-void braid_record_close(braid_record *record)
+void braid_record_destroy(braid_record *record)
 {
     if (!record)
         return;

@@ -230,13 +230,13 @@ typedef struct braid_record_contents {
 
 // Reads a record, and checks all of it. Errors: BRAID_INVALID_ARGUMENT (no such file, or a damaged
 // one: the message names the byte), BRAID_IO_ERROR, BRAID_NO_MEMORY.
-BRAID_API BRAID_MUST_CHECK braid_status braid_record_open(const char *path,
+BRAID_API BRAID_MUST_CHECK braid_status braid_record_load(const char *path,
                                                           braid_record **out_record);
 
 // Frees the record and all that its contents point to.
-BRAID_API void braid_record_close(braid_record *record);
+BRAID_API void braid_record_destroy(braid_record *record);
 
-// Returns its contents, which live until the record is closed. NULL has none.
+// Returns its contents, which live until the record is destroyed. NULL has none.
 BRAID_API const braid_record_contents *braid_record_get_contents(const braid_record *record);
 
 // Ends a frame of the program that calls it, and begins the next, if a recorder stands before its

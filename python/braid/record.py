@@ -39,13 +39,13 @@ class Operation:
 
 
 class Record(Owned):
-    """What frames of a program handed to the driver: see braid_record_open. `contents` is the struct of C, for all that
+    """What frames of a program handed to the driver: see braid_record_load. `contents` is the struct of C, for all that
     the other properties leave out; it lives as long as the record."""
 
     def __init__(self, path: Union[str, os.PathLike[str]]):
         out = ffi.new("braid_record **")
-        check(lib.braid_record_open(os.fsencode(path), out))
-        self._owner = Owner("record", out[0], lib.braid_record_close)
+        check(lib.braid_record_load(os.fsencode(path), out))
+        self._owner = Owner("record", out[0], lib.braid_record_destroy)
 
     @property
     def contents(self) -> Any:

@@ -21,10 +21,12 @@ OTHER_UNITS = re.compile(r"_(ms|us|s|sec|seconds|kb|mb|kib|mib)$")
 RATES = {"bytes_per_us"}
 # A CPU kernel has `user` in its blocks: the calls of all its blocks share it.
 WITHOUT_USER = {"braid_cpu_function"}
-# Structs that keep their size for ever: handles, values, and elements of lists.
+# Structs that keep their size for ever: handles, values, elements of lists, and all parts of a record.
 FIXED = {"braid_" + name for name in (
     "access arg copy_values dim3 fill_values frame_timing header image import_buffer import_conditional import_range "
-    "import_statement interval lane_timing node node_timing parameter parameter_rows place_link planned_copy resource "
+    "import_statement interval lane_timing node node_timing parameter parameter_rows place_link planned_copy "
+    "record_allocation record_contents record_end record_frame record_graph record_kernel record_module record_node "
+    "record_operation record_parameter record_stranger record_stream record_work resource "
     "rows running_node serialisation spread step trap wait_timing").split()}
 EXPORTED = re.compile(r"BRAID_API\s[^;{]*?\b(braid_\w+)\(([^;{]*?)\);", re.DOTALL)
 INLINE = re.compile(r"^BRAID_INLINE [^;{]*?\b(braid_\w+)\([^;{]*?\)\n\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)

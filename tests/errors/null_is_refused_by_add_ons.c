@@ -40,10 +40,10 @@ static void records_refuse_null(void **state)
 {
     (void)state;
     braid_record *record;
-    refuses(braid_record_open(NULL, &record), "path");
-    refuses(braid_record_open("a.braidrec", NULL), "out_record");
+    refuses(braid_record_load(NULL, &record), "path");
+    refuses(braid_record_load("a.braidrec", NULL), "out_record");
     assert_null(braid_record_get_contents(NULL));
-    braid_record_close(NULL);
+    braid_record_destroy(NULL);
     // Nobody records this program.
     assert_false(braid_record_frame_mark());
     assert_int_equal(braid_record_get_digest("", 0), braid_record_get_digest("a", 0));

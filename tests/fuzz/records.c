@@ -71,9 +71,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     put_number(bytes + size, braid_record_get_digest(bytes, size));
     fuzz_expect(ftruncate(file, 0) == 0 && pwrite(file, bytes, num, 0) == (ssize_t)num);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-    if (braid_record_open(path, &record) == BRAID_OK) {
+    if (braid_record_load(path, &record) == BRAID_OK) {
         use(braid_record_get_contents(record));
-        braid_record_close(record);
+        braid_record_destroy(record);
     }
     free(bytes);
     return 0;

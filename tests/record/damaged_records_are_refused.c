@@ -146,7 +146,7 @@ static void a_record_comes_back(void **state)
     uint8_t *bytes = braid_record_write(&contents, &num);
     assert_non_null(bytes);
     put_file(bytes, num);
-    check_ok(braid_record_open(path, &record));
+    check_ok(braid_record_load(path, &record));
     const braid_record_contents *got = braid_record_get_contents(record);
     assert_string_equal(got->program, contents.program);
     assert_int_equal(got->driver_version, 13000);
@@ -166,7 +166,7 @@ static void a_record_comes_back(void **state)
         for (uint32_t k = 0; k < row->num_befores; k++)
             assert_int_equal(got->befores[row->first_before + k], expected[i][1 + k]);
     }
-    braid_record_close(record);
+    braid_record_destroy(record);
     braid_free(bytes);
 }
 
@@ -179,18 +179,18 @@ static void damage_is_named_by_its_byte(void **state)
     assert_non_null(bytes);
     for (uint64_t length = 0; length < num; length += length < 400 ? 1 : 7) {
         put_file(bytes, length);
-        check_fails(braid_record_open(path, &record), BRAID_INVALID_ARGUMENT, "byte ");
+        check_fails(braid_record_load(path, &record), BRAID_INVALID_ARGUMENT, "byte ");
     }
     for (uint64_t at = 0; at < num; at += at < 400 ? 1 : 7) {
         bytes[at] ^= 4;
         put_file(bytes, num);
-        check_fails(braid_record_open(path, &record), BRAID_INVALID_ARGUMENT, "byte ");
+        check_fails(braid_record_load(path, &record), BRAID_INVALID_ARGUMENT, "byte ");
         bytes[at] ^= 4;
     }
     braid_free(bytes);
-    check_fails(braid_record_open("/nowhere/a.braidrec", &record), BRAID_INVALID_ARGUMENT,
+    check_fails(braid_record_load("/nowhere/a.braidrec", &record), BRAID_INVALID_ARGUMENT,
                 "there is no such file");
-    check_fails(braid_record_open("/", &record), BRAID_IO_ERROR, "record '/'");
+    check_fails(braid_record_load("/", &record), BRAID_IO_ERROR, "record '/'");
 }
 
 static void change_row(enum record_section section, uint32_t row, uint32_t number, uint64_t value,
@@ -216,7 +216,7 @@ static void change_row(enum record_section section, uint32_t row, uint32_t numbe
     put_file(bytes, num);
     char expected[160];
     snprintf(expected, sizeof(expected), "byte %llu: %s", (unsigned long long)at, message);
-    check_fails(braid_record_open(path, &record), BRAID_INVALID_ARGUMENT, expected);
+    check_fails(braid_record_load(path, &record), BRAID_INVALID_ARGUMENT, expected);
     braid_free(bytes);
 }
 
@@ -277,13 +277,13 @@ static void changed_records_are_safe(void **state)
                        odd[random_below(&random, sizeof(odd) / sizeof(odd[0]))]);
         put_number(changed + num - 8, braid_record_get_digest(changed, num - 8));
         put_file(changed, num);
-        if (braid_record_open(path, &record)) {
+        if (braid_record_load(path, &record)) {
             assert_non_null(strstr(braid_error_get_message(), "byte "));
             refused++;
             continue;
         }
         use(braid_record_get_contents(record));
-        braid_record_close(record);
+        braid_record_destroy(record);
         read++;
     }
     print_message("summary: %llu changed records were refused, %llu read\n",
@@ -304,10 +304,10 @@ static void memory_may_run_out(void **state)
     for (uint64_t nth = 1; has_failed; nth++) {
         braid_record *record = NULL;
         failing_memory_arm_once(nth);
-        const braid_status status = braid_record_open(path, &record);
+        const braid_status status = braid_record_load(path, &record);
         has_failed = failing_memory_disarm();
         if (status == BRAID_OK)
-            braid_record_close(record);
+            braid_record_destroy(record);
         else
             assert_true(has_failed && (status == BRAID_NO_MEMORY || status == BRAID_IO_ERROR));
         failing_memory_arm_once(nth);

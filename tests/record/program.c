@@ -63,12 +63,12 @@ void launch_nothing(CUstream stream)
 
 const braid_record_contents *open_own_record(void)
 {
-    check_ok(braid_record_open(getenv("BRAID_RECORD_FILE"), &own_record));
+    check_ok(braid_record_load(getenv("BRAID_RECORD_FILE"), &own_record));
     return braid_record_get_contents(own_record);
 }
 
 void close_own_record(void)
 {
-    braid_record_close(own_record);
+    braid_record_destroy(own_record);
     own_record = NULL;
 }

@@ -199,10 +199,10 @@ static enum exit_status tell(const char *path)
     if (access(path, F_OK) != 0)
         return fail(EXIT_FAILED, "no record was written: the program did no work through the "
                                  "recorder, or reached no frame");
-    if (braid_record_open(path, &record))
+    if (braid_record_load(path, &record))
         return fail_in_library();
     print_record(path, braid_record_get_contents(record));
-    braid_record_close(record);
+    braid_record_destroy(record);
     return EXIT_DONE;
 }
 

@@ -160,7 +160,7 @@ static enum exit_status write_all(const struct reporting *reporting)
 enum exit_status report_record_write(const struct report_record *report)
 {
     struct reporting reporting = { .report = report };
-    braid_status opened = braid_record_open(report->path, &reporting.record);
+    braid_status opened = braid_record_load(report->path, &reporting.record);
     if (opened != BRAID_OK)
         return fail_by_library(&reporting, opened);
     reporting.contents = braid_record_get_contents(reporting.record);
@@ -171,6 +171,6 @@ enum exit_status report_record_write(const struct report_record *report)
             imported == BRAID_OK ? write_all(&reporting) : fail_by_library(&reporting, imported);
     }
     braid_import_destroy(reporting.import);
-    braid_record_close(reporting.record);
+    braid_record_destroy(reporting.record);
     return status;
 }

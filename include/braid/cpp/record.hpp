@@ -19,10 +19,10 @@ template <class Errors> class basic_record
     template <class T> using result = typename Errors::template result<T>;
 
   public:
-    static result<basic_record> open(const std::string &path)
+    static result<basic_record> load(const std::string &path)
     {
         braid_record *record = nullptr;
-        braid_status status = braid_record_open(path.c_str(), &record);
+        braid_status status = braid_record_load(path.c_str(), &record);
         return Errors::template from<basic_record>(status, [&] { return basic_record(record); });
     }
     static bool mark_frame()
@@ -43,7 +43,7 @@ template <class Errors> class basic_record
     }
 
   private:
-    explicit basic_record(braid_record *record) : record_(record, braid_record_close)
+    explicit basic_record(braid_record *record) : record_(record, braid_record_destroy)
     {
     }
 
