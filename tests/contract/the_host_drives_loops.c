@@ -3,6 +3,7 @@
 // what the stream gets behind it is in order.
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "contract/counting.h"
@@ -109,6 +110,67 @@ static void what_a_stream_gets_behind_it_is_in_order(void **state)
     check_ok(braid_exec_wait(exec));
     check_ok(braid_exec_wait(other));
     check_ok(braid_event_get_elapsed(event, event, &ns));
+    braid_event_destroy(event);
+}
+
+static bool has_one_queue(void)
+{
+    const char *queues = getenv("GPU_MAX_HW_QUEUES");
+    return getenv("BRAID_STANDIN_ONE_QUEUE") || (queues && strcmp(queues, "1") == 0);
+}
+
+// An event stands for its latest record, and a wait for the record before it.
+static void a_later_record_leaves_an_earlier_wait_alone(void **state)
+{
+    struct contract *contract = *state;
+    struct gate gate = contract_gate(contract);
+    struct turns turns = { .most = 3, .gate = &gate };
+    uint32_t *sum = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
+    if (has_one_queue())
+        skip_because("a gate would hold up all streams");
+    braid_exec *exec = exec_of(contract, &turns, sum);
+    braid_stream *stream = contract_stream(contract), *slow = contract_stream(contract);
+    braid_event *event;
+    check_ok(braid_event_create(contract->device, NULL, &event));
+    struct gate first = contract_close(contract, slow);
+    check_ok(braid_event_record(event, slow));
+    check_ok(braid_exec_launch(exec, stream));
+    check_ok(braid_stream_follow(stream, event)); // behind the loop
+    check_ok(braid_event_record(event, contract_stream(contract)));
+    gate_open(gate);
+    check_ok(braid_stream_copy(stream, seen, sum, sizeof(*sum)));
+    for (int i = 0; i < 200; i++, clock_nap())
+        assert_int_equal(braid_stream_query(stream), BRAID_NOT_READY);
+    gate_open(first);
+    check_ok(braid_stream_wait(stream));
+    assert_int_equal(seen[0], 7);
+    braid_event_destroy(event);
+}
+
+// Their loops end in the other order.
+static void the_later_of_two_records_behind_loops_stays_the_later(void **state)
+{
+    struct contract *contract = *state;
+    _Atomic uint32_t ends = 0;
+    struct turns first = { .other = &ends }, second = { .most = 2 };
+    uint32_t *sums = contract_numbers(contract, 2);
+    braid_exec *exec = exec_of(contract, &first, sums),
+               *later = exec_of(contract, &second, sums + 1);
+    braid_stream *stream = contract_stream(contract), *other = contract_stream(contract);
+    braid_event *event;
+    check_ok(braid_event_create(contract->device, NULL, &event));
+    check_ok(braid_exec_launch(exec, stream));
+    check_ok(braid_event_record(event, stream));
+    check_ok(braid_exec_launch(later, other));
+    check_ok(braid_event_record(event, other));
+    check_ok(braid_event_record(event, contract_stream(contract))); // which returns at once, too
+    check_ok(braid_exec_wait(later));
+    for (int i = 0; i < 200; i++, clock_nap())
+        assert_int_equal(braid_event_query(event), BRAID_NOT_READY);
+    atomic_store(&ends, 1);
+    check_ok(braid_stream_wait(stream));
+    check_ok(braid_stream_wait(other));
+    check_ok(braid_event_wait(event));
     braid_event_destroy(event);
 }
 
@@ -258,6 +320,8 @@ int run_driven_loops(void)
     const struct CMUnitTest tests[] = {
         contract_test(it_says_that_the_host_drives_it_and_why),
         contract_test(what_a_stream_gets_behind_it_is_in_order),
+        contract_test(a_later_record_leaves_an_earlier_wait_alone),
+        contract_test(the_later_of_two_records_behind_loops_stays_the_later),
         contract_test(a_loop_may_wait_for_that_of_a_later_launch),
         contract_test(a_failure_inside_is_told_once_by_a_wait),
         contract_test(a_cancelled_loop_ends),

@@ -121,8 +121,9 @@ struct gpu_event {
     struct backend_event base;
     gpu_event handle;
     atomic_bool recorded;
-    atomic_uint num_jobs;          // in lists of drivers (gpu_driver.h)
-    uint64_t num_queued, num_made; // records by drivers; guarded by their lock
+    atomic_uint num_jobs;           // in lists of drivers (gpu_driver.h)
+    uint64_t num_queued, num_made;  // records by drivers; guarded by their lock
+    uint64_t num_waits, num_waited; // waits by drivers, queued and made; likewise
 };
 
 // How source is compiled, as its kernel says it (braid_kernel). All zeros: in the plain way.

@@ -16,6 +16,7 @@ struct job {
     void *user;
     struct gpu_event *event; // JOB_RECORD and JOB_WAIT
     uint64_t number;         // which record of the event is made, or waited for
+    uint64_t num_waits;      // JOB_RECORD: of the event, before it
     struct backend_task task;
 };
 
@@ -74,10 +75,20 @@ static void end_instead(const struct gpu_driver *driver, const struct job *job)
         braid_failure_note(backend->failure);
 }
 
-static void await_number(const struct gpu_event *event, uint64_t number)
+// An event stands for its latest record. So a record comes behind the one before, and behind each
+// wait for that, whichever lists they are in. All of these were queued earlier.
+static bool has_turn(const struct job *job)
+{
+    const struct gpu_event *event = job->event;
+    if (job->kind == JOB_WAIT)
+        return event->num_made >= job->number;
+    return event->num_made + 1 == job->number && event->num_waited == job->num_waits;
+}
+
+static void await_turn(const struct job *job)
 {
     pthread_mutex_lock(&lock);
-    while (event->num_made < number)
+    while (!has_turn(job))
         await_move();
     pthread_mutex_unlock(&lock);
 }
@@ -104,6 +115,8 @@ static void leave_event(const struct job *job)
 {
     if (job->kind == JOB_RECORD)
         job->event->num_made = job->number;
+    if (job->kind == JOB_WAIT)
+        job->event->num_waited++;
     if (job->event)
         atomic_fetch_sub(&job->event->num_jobs, 1);
 }
@@ -116,8 +129,8 @@ static void drive(void *user)
     while (driver->first < driver->jobs.num) {
         const struct job job = ((const struct job *)driver->jobs.items)[driver->first];
         pthread_mutex_unlock(&lock);
-        if (job.kind == JOB_WAIT)
-            await_number(job.event, job.number);
+        if (job.event)
+            await_turn(&job);
         play(driver, &job);
         pthread_mutex_lock(&lock);
         leave_event(&job);
@@ -252,37 +265,44 @@ void braid_gpu_driver_forget(struct gpu_event *event)
     pthread_mutex_unlock(&lock);
 }
 
-// A later record of the same event stays the later one.
+// The program's own streams have no list, since it queues on them by itself.
+static bool may_have_list(struct gpu_backend *gpu, struct backend_stream *stream)
+{
+    const bool is_own = own_driver && atomic_load(find_place(gpu, stream)) == own_driver;
+    return !is_own && (!stream || !stream->wrapped);
+}
+
+// While a list has the event, a record at once would take the place of one that is still awaited.
 braid_status braid_gpu_driver_record(struct gpu_backend *gpu, struct backend_stream *stream,
                                      struct gpu_event *event, bool *out_at_once)
 {
     const struct gpu_driver *driver = find(gpu, stream);
+    const bool has_list = may_have_list(gpu, stream);
     braid_status status = BRAID_OK;
     *out_at_once = true;
-    if (driver) {
-        pthread_mutex_lock(&lock);
-        if (driver->runs) {
-            const struct job job = { .kind = JOB_RECORD,
-                                     .event = event,
-                                     .number = event->num_queued + 1 };
-            status = append(gpu, stream, &job);
-            event->num_queued += !status;
-            *out_at_once = false;
-        }
-        pthread_mutex_unlock(&lock);
+    if (!driver && !atomic_load(&event->num_jobs))
+        return BRAID_OK;
+    pthread_mutex_lock(&lock);
+    if (has_list && (atomic_load(&event->num_jobs) || (driver && driver->runs))) {
+        const struct job job = { .kind = JOB_RECORD,
+                                 .event = event,
+                                 .number = event->num_queued + 1,
+                                 .num_waits = event->num_waits };
+        status = append(gpu, stream, &job);
+        event->num_queued += !status;
+        *out_at_once = false;
     }
+    pthread_mutex_unlock(&lock);
     if (*out_at_once)
-        braid_gpu_driver_await_record(event);
+        braid_gpu_driver_forget(event);
     return status;
 }
 
-// The program's own streams have no list, since it queues on them by itself.
 braid_status braid_gpu_driver_wait(struct gpu_backend *gpu, struct backend_stream *stream,
                                    struct gpu_event *event, bool *out_at_once)
 {
     const struct gpu_driver *driver = find(gpu, stream);
-    const bool is_own = own_driver && atomic_load(find_place(gpu, stream)) == own_driver;
-    const bool has_list = !is_own && (!stream || !stream->wrapped);
+    const bool has_list = may_have_list(gpu, stream);
     braid_status status = BRAID_OK;
     *out_at_once = true;
     if (!driver && !atomic_load(&event->num_jobs))
@@ -291,6 +311,7 @@ braid_status braid_gpu_driver_wait(struct gpu_backend *gpu, struct backend_strea
     if (has_list && (is_pending(event) || (driver && driver->runs))) {
         const struct job job = { .kind = JOB_WAIT, .event = event, .number = event->num_queued };
         status = append(gpu, stream, &job);
+        event->num_waits += !status;
         *out_at_once = false;
     }
     pthread_mutex_unlock(&lock);

@@ -27,7 +27,7 @@ bool braid_gpu_driver_is_pending(struct gpu_event *event);
 // Waits until the list is empty; until the latest record of the event is made.
 void braid_gpu_driver_await(struct gpu_backend *gpu, struct backend_stream *stream);
 void braid_gpu_driver_await_record(struct gpu_event *event);
-// Before an event is destroyed: no list has it.
+// Before an event is destroyed, or recorded at once: no list has it.
 void braid_gpu_driver_forget(struct gpu_event *event);
 // Before a stream is destroyed, or a device is closed for the NULL stream.
 void braid_gpu_driver_finish(struct gpu_backend *gpu, struct backend_stream *stream);
