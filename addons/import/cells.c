@@ -65,7 +65,8 @@ static uint64_t word_in(const unsigned char *bytes)
     return word;
 }
 
-// Any word of a buffer that lies in memory is a pointer.
+// Any word of a buffer that lies in memory, or at the end of some, is a pointer. One in unknown
+// memory of the process counts, too, since some devices reach that.
 static braid_status read_all(const struct reader *reader, const struct import_buffer *of,
                              struct array *values)
 {
@@ -88,8 +89,9 @@ static braid_status read_all(const struct reader *reader, const struct import_bu
         reader->pointers->num_words++;
         if (!braid_import_may_point(word))
             continue;
-        status = braid_import_memory_find(reader->memory, reader->node, word, &place, &buffer);
-        if (!status && (place == PLACE_BUFFER || place == PLACE_DEAD))
+        status =
+            braid_import_memory_find_or_end(reader->memory, reader->node, word, &place, &buffer);
+        if (!status && place != PLACE_NOWHERE)
             status = put_value(reader, values, word);
     }
     return status;

@@ -27,6 +27,13 @@ static const char followers[] = HEAD
               "to")) "ld.param.u64 %d0, [at]; ld.param.u64 %d1, [index]; ld.param.u64 %d2, [to];\n"
                      "shl.b64 %d1, %d1, 3; add.u64 %d4, %d0, %d1; ld.u64 %d3, [%d4];\n"
                      "ld.u32 %r, [%d3]; st.u32 [%d2], %r;\nret;\n}\n"
+    // *at[index] = *from, one word in front of the pointer
+    ENTRY("put_behind",
+          PARAM("from") ", " PARAM("at") ", " PARAM(
+              "index")) "ld.param.u64 %d0, [at]; ld.param.u64 %d1, [index]; ld.param.u64 %d2, "
+                        "[from];\n"
+                        "shl.b64 %d1, %d1, 3; add.u64 %d4, %d0, %d1; ld.u64 %d3, [%d4];\n"
+                        "ld.u32 %r, [%d2]; st.u32 [%d3+-4], %r;\nret;\n}\n"
     // *to = ***at
     ENTRY(
         "chain",
@@ -167,6 +174,33 @@ static void any_pointer_may_be_picked(void **state)
         assert_int_equal(here.info.num_pointers, BYTES / 8);
         expect(0, (uint64_t)shares);
     }
+}
+
+// A kernel may count down from the end of an array. That end is a pointer, too.
+static void ends_of_memory_may_be_picked(void **state)
+{
+    (void)state;
+    clear();
+    point(5, here.memory[1] + BYTES);
+    begin_capture();
+    LAUNCH("put_behind", here.memory[2], here.memory[TABLE], 5);
+    LAUNCH("copy", here.memory[1], here.memory[3]);
+    import_with(&following);
+    expect(0, 1);
+}
+
+// Some devices reach all memory of the process.
+static void addresses_of_the_host_prove_nothing(void **state)
+{
+    (void)state;
+    static const uint64_t own = 7;
+    clear();
+    point(5, (uintptr_t)&own);
+    begin_capture();
+    LAUNCH("pick", here.memory[TABLE], 5, here.memory[2]);
+    import_with(&following);
+    expect_report("it loads an address in no known memory");
+    expect(1, 0);
 }
 
 static void pointers_lead_to_pointers(void **state)
@@ -446,6 +480,8 @@ int main(void)
         cmocka_unit_test(writes_go_where_pointers_lead),
         cmocka_unit_test(nobody_follows_unasked),
         cmocka_unit_test(any_pointer_may_be_picked),
+        cmocka_unit_test(ends_of_memory_may_be_picked),
+        cmocka_unit_test(addresses_of_the_host_prove_nothing),
         cmocka_unit_test(pointers_lead_to_pointers),
         cmocka_unit_test(functions_load_pointers),
         cmocka_unit_test(null_leads_nowhere),
