@@ -37,7 +37,7 @@ const char *braid_work_flaw(enum work_kind kind, const union work *work)
         return NULL;
     const braid_rows *rows = copy ? &copy->rows : &fill->rows;
     const uint64_t bytes = copy ? copy->bytes : fill->num_values * fill->value_bytes;
-    if (rows->num && (bytes > rows->to_pitch || bytes > rows->from_pitch))
+    if (rows->num && (bytes > rows->to_pitch || (copy && bytes > rows->from_pitch)))
         return "its rows are longer than their pitch";
     if (copy)
         return do_overlap(copy) ? "the bytes that the copy reads and writes overlap" : NULL;

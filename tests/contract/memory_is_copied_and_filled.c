@@ -451,6 +451,27 @@ static void rows_take_other_values_or_refuse_them(void **state)
     assert_memory_equal(seen + 48, expected, 16);
 }
 
+// A row of a fill has room up to the next one.
+static void filled_rows_grow_up_to_their_pitch(void **state)
+{
+    struct contract *contract = *state;
+    unsigned char *device = contract_memory(contract, BRAID_MEMORY_DEVICE, 8);
+    unsigned char seen[8];
+    const braid_fill fill = { .to = device, .num_values = 2, .rows = { .num = 2, .to_pitch = 4 } };
+    braid_graph *graph = contract_graph(contract);
+    braid_node node;
+    check_ok(braid_graph_add_fill(graph, &fill, &node));
+    braid_exec *exec = make_exec_of_rows(contract, graph);
+    if (!exec || (contract->mode == BRAID_MODE_GRAPH && !contract_is_on_host()))
+        return;
+    check_ok(braid_exec_set(exec, node, BRAID_TARGET_NUM_VALUES, 0, &(uint64_t){ 4 }));
+    contract_write(contract, device, "beforeit", sizeof(seen));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    contract_read(contract, seen, device, sizeof(seen));
+    assert_memory_equal(seen, "\0\0\0\0\0\0\0\0", sizeof(seen));
+}
+
 int run_memory(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +489,7 @@ int run_memory(void)
         contract_test(rows_are_copied_between_all_memories),
         contract_test(rows_are_filled),
         contract_test(rows_take_other_values_or_refuse_them),
+        contract_test(filled_rows_grow_up_to_their_pitch),
     };
     return contract_run("memory is copied and filled", tests);
 }
