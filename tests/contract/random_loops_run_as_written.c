@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs with loops and branches leave in memory what their statements do one after the
 // other: 1,000 of them on the CPU, and 250 elsewhere. In island mode scopes inside others are in
-// their islands. A fifth of them run with times as well, which count all runs of each node.
+// their islands. A fifth of them run with times as well, which count all runs of each node. Another
+// fifth runs again with other bounds, of which some are 0.
 // BRAID_TEST_GRAPHS=N runs a quarter of N elsewhere, BRAID_TEST_SEED=N that of one seed.
 #include <inttypes.h>
 #include <stdio.h>
@@ -156,6 +157,30 @@ static void run_saved(struct contract *contract, uint64_t seed, const struct bui
     contract_destroy_exec(contract, exec);
 }
 
+// Loops get other bounds, of which a quarter is 0.
+static void change_bounds(struct random *random, struct written *written, const struct built *built,
+                          braid_exec *exec)
+{
+    for (uint32_t i = 0; i < written->num; i++) {
+        struct statement *it = &written->statements[i];
+        if (it->kind != LOOP || random_chance(random, 30))
+            continue;
+        it->how.times = random_below(random, 4);
+        it->is_off = !it->how.times;
+        check_ok(braid_exec_set(exec, built->nodes[i], BRAID_TARGET_TIMES, 0, &it->how.times));
+    }
+}
+
+static void check_frames(struct contract *contract, uint64_t seed, const struct built *built,
+                         const struct memory *expected, braid_exec *exec)
+{
+    run_frames_of(exec, seed);
+    check_words(contract, seed, built, expected);
+    for (uint32_t i = 0; i < NUM_REGIONS; i++)
+        if (built->regions[i].graph)
+            check_iterations(exec, built->regions[i], expected->iterations[i]);
+}
+
 // Returns how many scopes are in the islands of others.
 static uint32_t run_program(struct contract *contract, uint64_t seed)
 {
@@ -166,14 +191,15 @@ static uint32_t run_program(struct contract *contract, uint64_t seed)
     struct memory expected = written_run(&written);
     build(contract, &written, &built);
     braid_exec *exec = make_exec(contract, built.graph);
-    run_frames_of(exec, seed);
-    check_words(contract, seed, &built, &expected);
-    for (uint32_t i = 0; i < NUM_REGIONS; i++)
-        if (built.regions[i].graph)
-            check_iterations(exec, built.regions[i], expected.iterations[i]);
+    check_frames(contract, seed, &built, &expected, exec);
     uint32_t num_nested = count_nested(exec, &built);
     if (seed % 5 == 1 && !contract->group)
         run_saved(contract, seed, &built, &expected, exec);
+    if (seed % 5 == 2) {
+        change_bounds(&random, &written, &built, exec);
+        expected = written_run(&written);
+        check_frames(contract, seed, &built, &expected, exec);
+    }
     contract_destroy_exec(contract, exec);
     if (seed % 5 == 0 && !contract->group && !drives_all_loops(contract))
         run_with_times(contract, seed, &built, &expected);

@@ -166,7 +166,7 @@ static void interpret_loop(const struct written *written, uint32_t begin, uint32
     const struct statement *loop = &written->statements[begin];
     const uint32_t *counter = &memory->words[loop->to];
     uint64_t most = loop->how.times ? loop->how.times : loop->how.most, num = 0;
-    if (loop->how.tests_first && !*counter)
+    if (loop->is_off || (loop->how.tests_first && !*counter))
         return;
     do {
         interpret(written, begin + 1, end - 1, memory);

@@ -21,6 +21,7 @@ struct statement {
     uint32_t to, from, other, factor, addend;
     braid_loop how; // for LOOP; its condition is the counter where `has_condition`
     bool has_condition;
+    bool is_off; // no iteration of the loop runs
 };
 
 struct written {
