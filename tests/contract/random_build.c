@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random graphs as the program would build them: nodes in a random order that the rules allow,
 // edges by .after or added later.
+#include <string.h>
+
 #include "contract/contract.h"
 #include "contract/random_cells.h"
 #include "contract/random_graph.h"
@@ -11,6 +13,7 @@ struct builder {
     struct random_graph *model;
     struct random *random;
     const struct random_memory *memory;
+    bool has_rows; // and cooperative launches: neither HIP nor islands may have them
     braid_graph *graph;
     braid_resource resources[random_num_resources], words;
 };
@@ -38,12 +41,14 @@ static braid_status add_mix(struct builder *builder, const braid_node_options *o
     const struct random_memory *memory = builder->memory;
     uint32_t place = (uint32_t)(node - builder->model->nodes);
     uint32_t first_word = place * random_max_words;
-    braid_kernel_node launch = { .node = *options,
-                                 .kernel = &test_mix,
-                                 BRAID_ARGS(BRAID_ARG(memory->cells), BRAID_ARG(memory->outputs),
-                                            BRAID_ARG(memory->words), BRAID_ARG(first_word),
-                                            BRAID_ARG(place), BRAID_ARG(memory->frame),
-                                            BRAID_ARG(node->salt), BRAID_ARG(node->delay_ns)) };
+    braid_kernel_node launch = {
+        .node = *options,
+        .kernel = &test_mix,
+        .cooperative = builder->has_rows && random_chance(builder->random, 10),
+        BRAID_ARGS(BRAID_ARG(memory->cells), BRAID_ARG(memory->outputs), BRAID_ARG(memory->words),
+                   BRAID_ARG(first_word), BRAID_ARG(place), BRAID_ARG(memory->frame),
+                   BRAID_ARG(node->salt), BRAID_ARG(node->delay_ns))
+    };
     return braid_graph_add_kernel(builder->graph, &launch, &node->handle);
 }
 
@@ -54,6 +59,9 @@ static braid_status add_kind(struct builder *builder, const braid_node_options *
     uint64_t *outputs = builder->memory->outputs, *cells = builder->memory->cells;
     uint64_t *output = outputs + (node - builder->model->nodes);
     braid_copy copy = { .node = *options, .to = output, .bytes = sizeof(*output) };
+    const bool in_rows = builder->has_rows && random_chance(builder->random, 30);
+    if (in_rows && node->kind == RANDOM_COPY)
+        copy.bytes /= copy.rows.num = 2; // half of the bytes, twice
     switch (node->kind) {
     case RANDOM_MIX:
         return add_mix(builder, options, node);
@@ -78,7 +86,8 @@ static braid_status add_kind(struct builder *builder, const braid_node_options *
                                                    .to = output,
                                                    .value = (uint32_t)node->salt,
                                                    .value_bytes = 4,
-                                                   .num_values = 2 },
+                                                   .num_values = in_rows ? 1 : 2,
+                                                   .rows.num = in_rows ? 2 : 0 },
                                     &node->handle);
     case RANDOM_EMPTY:
         break;
@@ -156,6 +165,8 @@ void random_graph_build(struct random_graph *model, struct random *random,
                         const struct random_memory *memory, braid_graph *graph)
 {
     struct builder builder = { .model = model, .random = random, .memory = memory, .graph = graph };
+    builder.has_rows =
+        strcmp(contract_backend(), "hip") && contract_islands() != BRAID_ISLANDS_WHOLE;
     random_cells_declare(graph, builder.resources);
     if (model->declares_words && contract_places() == 1)
         check_ok(braid_graph_add_buffer(graph, "words", memory->words,
