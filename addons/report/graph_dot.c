@@ -117,8 +117,9 @@ static void write_inside(const braid_graph *graph, const struct graph_changes *c
                          uint32_t index, FILE *file)
 {
     const struct graph_kernel *kernel = graph_kernel_of(graph, index);
-    if (graph_kernel_has_text(kernel) && !kernel->cluster[0] && !kernel->grid_from &&
-        !kernel->empty && !braid_graph_changes_launch(graph, changes, index) &&
+    if (graph_kernel_has_text(kernel) && !kernel->cluster[0] && !kernel->cooperative &&
+        !kernel->grid_from && !kernel->empty &&
+        !braid_graph_changes_launch(graph, changes, index) &&
         kernel->num_args <= GRAPH_MOST_ARGS_INSIDE)
         fprintf(file, ", inside=%" PRIu32, kernel->num_args);
 }

@@ -238,6 +238,7 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
     static char bytes[8];
     braid_graph *graph = shape->graph;
     static const uint32_t number;
+    const uint32_t way = random_below(&shape->random, 6);
     const braid_kernel_node inside = {
         .node = *options,
         .kernel = &inside_kernel,
@@ -245,7 +246,8 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
         .block = { 32 },
         .may_be_empty = true,
         .shared_bytes = random_below(&shape->random, 6) == 0 ? 16 : 0,
-        .cluster = { random_below(&shape->random, 6) == 0 ? 1 : 0 },
+        .cluster = { way == 0 },
+        .cooperative = way == 1,
     };
     const braid_kernel_node two = { .node = *options,
                                     .kernel = &two_kernel,
