@@ -157,20 +157,6 @@ static void run_saved(struct contract *contract, uint64_t seed, const struct bui
     contract_destroy_exec(contract, exec);
 }
 
-// Loops get other bounds, of which a quarter is 0.
-static void change_bounds(struct random *random, struct written *written, const struct built *built,
-                          braid_exec *exec)
-{
-    for (uint32_t i = 0; i < written->num; i++) {
-        struct statement *it = &written->statements[i];
-        if (it->kind != LOOP || random_chance(random, 30))
-            continue;
-        it->how.times = random_below(random, 4);
-        it->is_off = !it->how.times;
-        check_ok(braid_exec_set(exec, built->nodes[i], BRAID_TARGET_TIMES, 0, &it->how.times));
-    }
-}
-
 static void check_frames(struct contract *contract, uint64_t seed, const struct built *built,
                          const struct memory *expected, braid_exec *exec)
 {
@@ -196,7 +182,7 @@ static uint32_t run_program(struct contract *contract, uint64_t seed)
     if (seed % 5 == 1 && !contract->group)
         run_saved(contract, seed, &built, &expected, exec);
     if (seed % 5 == 2) {
-        change_bounds(&random, &written, &built, exec);
+        written_change_bounds(&written, &random, &built, exec);
         expected = written_run(&written);
         check_frames(contract, seed, &built, &expected, exec);
     }

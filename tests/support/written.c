@@ -143,6 +143,19 @@ void written_build(const struct written *written, struct built *built)
     }
 }
 
+void written_change_bounds(struct written *written, struct random *random,
+                           const struct built *built, braid_exec *exec)
+{
+    for (uint32_t i = 0; i < written->num; i++) {
+        struct statement *it = &written->statements[i];
+        if (it->kind != LOOP || random_chance(random, 30))
+            continue;
+        it->how.times = random_below(random, 4);
+        it->is_off = !it->how.times;
+        check_ok(braid_exec_set(exec, built->nodes[i], BRAID_TARGET_TIMES, 0, &it->how.times));
+    }
+}
+
 // ---- the plain way ----
 
 // Behind the statement that ends a region, or that begins its second arm where there is one.

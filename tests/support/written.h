@@ -51,6 +51,9 @@ struct built {
 
 void written_make(struct written *written, struct random *random);
 void written_build(const struct written *written, struct built *built);
+// Gives loops other bounds, of which a quarter is 0.
+void written_change_bounds(struct written *written, struct random *random,
+                           const struct built *built, braid_exec *exec);
 struct memory written_run(const struct written *written);
 
 #endif
