@@ -122,6 +122,7 @@ static void read_graph(struct capture_file *out_file, uint32_t *words, uint64_t 
                               .may_be_empty = true,
                               .grid = { 4, 0, 1 },
                               .kernel = &kernel,
+                              .cooperative = true,
                               BRAID_ARGS(BRAID_INOUT(buffer), BRAID_ARG(end), BRAID_ARG(number),
                                          { &far, sizeof(far), BRAID_ARG_UNCHECKED_POINTER },
                                          BRAID_INOUT(local)) },
@@ -158,6 +159,8 @@ static void values_and_code_are_held(void **state)
     assert_int_equal(held[arguments[4].first_word].resource, 0); // as set
     assert_int_equal(held[arguments[4].first_word].offset, 4);
     assert_false(node_named(&file, "empty")->is_enabled);
+    assert_true(node_named(&file, "empty")->is_cooperative);
+    assert_false(node_named(&file, "all")->is_cooperative);
     assert_int_equal(file.num_kernels, 1);
     assert_string_equal(file.kernels[0].source, "void all();");
     assert_string_equal(file.kernels[0].options[0], "-DWIDTH=4");
