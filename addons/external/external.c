@@ -261,6 +261,24 @@ static braid_status check_set(braid_exec *exec, braid_node node)
     return BRAID_OK;
 }
 
+// Where the host drives loops, a frame reads the value when the node's turn comes, and not at the
+// launch.
+static braid_status check_idle(braid_exec *exec, const struct external_use *use)
+{
+    bool is_busy = false;
+    if (!exec->player->is_driven)
+        return BRAID_OK;
+    braid_exec_begin_launch(exec);
+    for (uint32_t i = 0; i < exec->frames.num && !is_busy; i++)
+        is_busy = braid_exec_slot_has_work(exec, i);
+    braid_exec_end_launch(exec);
+    return is_busy ? braid_error(BRAID_BUSY,
+                                 "braid_exec_set_external: external '%s': the host drives loops, "
+                                 "and a frame in flight would take the value",
+                                 use->external->name)
+                   : BRAID_OK;
+}
+
 braid_status braid_exec_set_external(braid_exec *exec, braid_node node, uint64_t value)
 {
     if (!exec)
@@ -275,6 +293,9 @@ braid_status braid_exec_set_external(braid_exec *exec, braid_node node, uint64_t
             "braid_exec_set_external: node %s %s",
             braid_node_text(node.index, exec->tasks.items[node.index].name).text,
             use ? "has a word of 32 bits" : "waits for no timeline and no word, and signals none");
+    status = use->exec == exec ? check_idle(exec, use) : BRAID_OK;
+    if (status)
+        return status;
     uint64_t before = value;
     if (use->exec == exec)
         before = atomic_exchange(&use->value, value);

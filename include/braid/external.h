@@ -69,7 +69,8 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_add_external(
 
 // Gives a node of a timeline or word another value, for later launches of this exec. The first such
 // call for a node of an exec allocates. In a driver graph the next launch captures the node again.
-// Errors: BRAID_INVALID_ARGUMENT (the node has no such value).
+// Errors: BRAID_INVALID_ARGUMENT (the node has no such value). BRAID_BUSY (the host drives loops of
+// the exec, the node's value was set before, and a frame is in flight).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_external(braid_exec *exec, braid_node node,
                                                                 uint64_t value);
 

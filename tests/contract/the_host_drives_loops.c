@@ -284,6 +284,36 @@ static void frames_have_the_values_of_their_launch(void **state)
     assert_int_equal(contract_number(contract, sum), 1 + 2 + 3 + 4 + 5 + 6);
 }
 
+// A node of an external object reads its value when its turn comes.
+static void no_frame_takes_a_later_external_value(void **state)
+{
+    struct contract *contract = *state;
+    _Atomic uint32_t ends = 0;
+    struct turns turns = { .other = &ends };
+    uint32_t *sum = contract_numbers(contract, 1);
+    braid_graph *graph = graph_of(contract, &turns, sum, NULL, NULL);
+    braid_external_options options = { .kind = BRAID_EXTERNAL_WORD,
+                                       .word = contract_host_numbers(contract, 1) };
+    braid_external *external;
+    if (braid_external_create(contract->device, &options, &external))
+        skip_because(braid_error_get_message());
+    braid_node node;
+    check_ok(braid_graph_add_external(
+        graph, &(braid_external_node){ .external = external, .signals = true }, &node));
+    braid_exec *exec = make_exec(contract, graph);
+    for (uint32_t i = 1; i <= 2; i++) {
+        check_ok(braid_exec_set_external(exec, node, i));
+        check_ok(braid_exec_launch(exec, NULL));
+        if (i == 1)
+            check_fails(braid_exec_set_external(exec, node, 2), BRAID_BUSY, "the host drives");
+        atomic_store(&ends, 1);
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(*(volatile uint32_t *)options.word, i);
+    }
+    contract_destroy_exec(contract, exec);
+    braid_external_destroy(external);
+}
+
 static void destroying_waits_for_the_loop(void **state)
 {
     struct contract *contract = *state;
@@ -327,6 +357,7 @@ int run_driven_loops(void)
         contract_test(a_cancelled_loop_ends),
         contract_test(a_deadline_tells_of_a_loop_that_goes_on),
         contract_test(frames_have_the_values_of_their_launch),
+        contract_test(no_frame_takes_a_later_external_value),
         contract_test(destroying_waits_for_the_loop),
         contract_test(a_stream_of_the_programs_own_is_refused),
     };
