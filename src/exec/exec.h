@@ -225,6 +225,8 @@ bool braid_exec_slot_has_work(const braid_exec *exec, uint32_t slot);
 // Asks the backend for the end of each slot's frames. Errors: those of `ask`.
 typedef braid_status exec_ask(struct backend *backend, struct backend_event *event);
 braid_status braid_exec_ask_frames(braid_exec *exec, exec_ask *ask);
+// For who waits by itself: the first failure behind a launch in the slot (player.tell_failure).
+braid_status braid_exec_tell_failure(const braid_exec *exec, const struct frame_slot *slot);
 // Such a wait, for the ends of all frames, which then settles parts. Errors: those of
 // event_synchronize.
 braid_status braid_exec_await_frames(braid_exec *exec);

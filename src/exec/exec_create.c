@@ -659,11 +659,6 @@ braid_status braid_exec_create_sized(braid_device *device, const braid_graph *gr
 
 // ---- destroying an exec, once its frames have ended or their device has failed ----
 
-static braid_status await_frames(braid_exec *exec)
-{
-    return braid_exec_ask_frames(exec, exec->device->backend->ops->event_synchronize);
-}
-
 // Waits for work that still goes on: lanes on other devices, calls on threads of the driver.
 static void await_rest(braid_exec *exec)
 {
@@ -679,10 +674,11 @@ static void await_to_free(braid_exec *exec)
 {
     struct error_attempt attempt;
     bool has_failed = braid_exec_has_failed(exec);
+    exec_ask *await = exec->device->backend->ops->event_synchronize;
     braid_error_begin_attempt(&attempt);
-    braid_status status = await_frames(exec);
+    braid_status status = braid_exec_ask_frames(exec, await);
     if (status)
-        status = await_frames(exec);
+        status = braid_exec_ask_frames(exec, await);
     if (status)
         status = braid_exec_fail(exec, "the end of the frames of an exec");
     if (status || has_failed)

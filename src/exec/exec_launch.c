@@ -292,6 +292,8 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
 static braid_status ask_all(braid_exec *exec, exec_ask *ask)
 {
     braid_status status = braid_exec_ask_frames(exec, ask);
+    for (uint32_t i = 0; i < exec->frames.num && !status; i++)
+        status = braid_exec_tell_failure(exec, &exec->frames.slots[i]);
     return status ? status : braid_exec_parts_wait(exec->parts, exec);
 }
 

@@ -60,18 +60,16 @@ bool braid_exec_slot_has_work(const braid_exec *exec, uint32_t slot)
     return status == BRAID_NOT_READY;
 }
 
-static braid_status ask_slot(const braid_exec *exec, const struct frame_slot *slot, exec_ask *ask)
+braid_status braid_exec_tell_failure(const braid_exec *exec, const struct frame_slot *slot)
 {
-    braid_status status = ask(exec->device->backend, slot->done->backend);
-    return status || !exec->player->tell_failure ? status
-                                                 : exec->player->tell_failure(slot->playing);
+    return exec->player->tell_failure ? exec->player->tell_failure(slot->playing) : BRAID_OK;
 }
 
 braid_status braid_exec_ask_frames(braid_exec *exec, exec_ask *ask)
 {
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < exec->frames.num && !status; i++)
-        status = ask_slot(exec, &exec->frames.slots[i], ask);
+        status = ask(exec->device->backend, exec->frames.slots[i].done->backend);
     return status;
 }
 
@@ -185,7 +183,9 @@ static braid_status ask_for_frame(braid_exec *exec, uint64_t frame, exec_ask *as
     braid_status status = BRAID_OK;
     // Else a later launch has taken its place, and so found that it had ended.
     if (!awaits_places || num - frame <= exec->frames.num)
-        status = ask_slot(exec, slot, ask);
+        status = ask(exec->device->backend, slot->done->backend);
+    if (!status)
+        status = braid_exec_tell_failure(exec, slot);
     if (!status)
         status = braid_exec_parts_wait(exec->parts, exec);
     return status;
