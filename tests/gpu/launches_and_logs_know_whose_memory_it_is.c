@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// While a launch plays a frame, Braid allocates for the device by the program's functions. What the
+// While a launch or a stream's thread plays a frame, Braid allocates for the device by the program's functions. What the
 // program makes in a queue call or in the callback of the log is no device's. The argument names
 // the backend: cpu, cuda or hip.
 #include <semaphore.h>
@@ -136,6 +136,49 @@ static void frames_that_wait_have_memory_of_the_device(void **state)
     close_device(world.device);
 }
 
+static void end_loop(void *user)
+{
+    *(uint32_t *)user = 0;
+}
+
+// Their thread is of the stream.
+static void frames_that_the_host_drives_have_memory_of_the_device(void **state)
+{
+    (void)state;
+    uint32_t numbers[2] = { 0 };
+    void *going;
+    braid_exec *exec;
+    braid_resource word;
+    struct world world = { .device = open_device() };
+    check_ok(braid_memory_allocate(world.device, BRAID_MEMORY_HOST, 4, &going));
+    check_ok(braid_graph_create(&world.graph));
+    check_ok(braid_graph_add_buffer(world.graph, "going", going, 4, &word));
+    check_ok(braid_graph_begin_loop(world.graph,
+                                    &(braid_loop){ .condition = word, .unbounded = true }, NULL));
+    check_ok(braid_graph_add_host_call(
+        world.graph,
+        &(braid_host_call){ .node.accesses = &(braid_access){ word, BRAID_READ_WRITE },
+                            .node.num_accesses = 1,
+                            .call = end_loop,
+                            .user = going },
+        NULL));
+    check_ok(braid_graph_add_copy(
+        world.graph, &(braid_copy){ .to = &numbers[0], .from = &numbers[1], .bytes = 4 }, NULL));
+    check_ok(braid_graph_end(world.graph));
+    check_ok(braid_exec_create(world.device, world.graph,
+                               &(braid_exec_options){ .mode = BRAID_MODE_STREAMS }, &exec));
+    failing_memory_watch(count_other);
+    for (uint32_t i = 0; i < 3; i++)
+        check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    failing_memory_watch(NULL);
+    assert_int_equal(atomic_load(&num_others), 0);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(world.graph);
+    braid_memory_free(world.device, going);
+    close_device(world.device);
+}
+
 static void make_inside(struct world *world)
 {
     if (world->made)
@@ -194,6 +237,7 @@ int main(int num_arguments, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_that_wait_have_memory_of_the_device),
+        cmocka_unit_test(frames_that_the_host_drives_have_memory_of_the_device),
         cmocka_unit_test(a_queue_call_of_a_launch_makes_memory_of_no_device),
         cmocka_unit_test(the_log_makes_memory_of_no_device),
     };

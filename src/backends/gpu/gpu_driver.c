@@ -69,8 +69,10 @@ static void end_instead(const struct gpu_driver *driver, const struct job *job)
     braid_status status = job->kind == JOB_WAIT
                               ? backend->ops->event_synchronize(backend, &job->event->base)
                               : braid_gpu_stream_synchronize(backend, driver->stream);
-    if (!status && job->kind == JOB_HOST)
+    if (!status && job->kind == JOB_HOST) {
+        PLAIN_MEMORY;
         job->task.host.call(job->task.host.user);
+    }
     if (status && backend->failure)
         braid_failure_note(backend->failure);
 }
@@ -95,6 +97,7 @@ static void await_turn(const struct job *job)
 
 static void play(const struct gpu_driver *driver, const struct job *job)
 {
+    HOST_MEMORY(driver->thread.allocator); // the device's
     struct backend *backend = &driver->gpu->base;
     braid_status status = BRAID_OK;
     if (job->kind == JOB_CALL)
