@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// While a launch or a stream's thread plays a frame, Braid allocates for the device by the program's functions. What the
-// program makes in a queue call or in the callback of the log is no device's. The argument names
-// the backend: cpu, cuda or hip.
+// While a launch or a stream's thread plays a frame, Braid allocates for the device by the
+// program's functions. What the program makes in a queue call or in the callback of the log is no
+// device's. The argument names the backend: cpu, cuda or hip.
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
