@@ -132,13 +132,13 @@ int main(int argc, char **argv)
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
+        standin_test(rows_with_unknown_error), // before a sweep leaves a context
         cmocka_unit_test(on_streams_out_of_memory),
         cmocka_unit_test(on_streams_unknown_error),
         cmocka_unit_test(as_a_driver_graph),
         cmocka_unit_test(with_two_devices_on_streams),
         cmocka_unit_test(with_two_devices_as_a_graph),
         cmocka_unit_test(what_undoes_a_failure_may_fail),
-        standin_test(rows_with_unknown_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
