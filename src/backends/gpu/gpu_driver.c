@@ -78,7 +78,7 @@ static void end_instead(const struct gpu_driver *driver, const struct job *job)
 }
 
 // An event stands for its latest record. So a record comes behind the one before, and behind each
-// wait for that, whichever lists they are in. All of these were queued earlier.
+// wait for that one, in any list. All of these were queued earlier.
 static bool has_turn(const struct job *job)
 {
     const struct gpu_event *event = job->event;
