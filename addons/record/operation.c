@@ -182,15 +182,24 @@ static word ask_attribute(word function, int attribute)
 }
 
 // Parameters as the driver tells them: of a function, or of a kernel that stands for one.
+// A launch takes a CUfunction or a CUkernel, and a driver may say of either that it is not the
+// other in the words for an index behind the last.
 static uint32_t ask_parameters(word function, braid_record_parameter *parameters)
 {
+    const char *name = "cuFuncGetParamInfo";
     for (uint32_t i = 0; i < MOST_PARAMETERS; i++) {
         size_t offset = 0, bytes = 0;
-        word answer = ASK("cuFuncGetParamInfo", function, i, POINTER(&offset), POINTER(&bytes));
-        if (answer != SUCCEEDED && i == 0)
-            answer = ASK("cuKernelGetParamInfo", function, i, POINTER(&offset), POINTER(&bytes));
+        word answer = ASK(name, function, i, POINTER(&offset), POINTER(&bytes));
+        if (answer != SUCCEEDED && i == 0) {
+            const word other =
+                ASK("cuKernelGetParamInfo", function, i, POINTER(&offset), POINTER(&bytes));
+            if (other == SUCCEEDED)
+                name = "cuKernelGetParamInfo";
+            if (answer != INVALID_VALUE || other == SUCCEEDED)
+                answer = other;
+        }
         if (answer != SUCCEEDED)
-            return answer == 1 ? i : BRAID_RECORD_NONE;
+            return answer == INVALID_VALUE ? i : BRAID_RECORD_NONE;
         parameters[i] = (braid_record_parameter){ (uint32_t)offset, (uint32_t)bytes };
     }
     return BRAID_RECORD_NONE;

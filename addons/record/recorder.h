@@ -19,7 +19,7 @@
 
 typedef uint64_t word; // an argument
 
-enum { NUM_WORDS = 12, SUCCEEDED = 0 };
+enum { NUM_WORDS = 12, SUCCEEDED = 0, INVALID_VALUE = 1 };
 
 // ---- the driver (load.c) ----
 
