@@ -59,8 +59,10 @@ static void managed_memory_is_the_hosts_and_the_devices(void **state)
     contract_destroy_exec(contract, exec);
     uint32_t *others = contract_numbers(contract, 1);
     braid_prefetch wrong = { others, sizeof(*others), false };
-    if (!contract_is_on_host())
-        assert_int_equal(braid_queue_prefetch(contract->device, NULL, &wrong), BRAID_UNSUPPORTED);
+    status = braid_queue_prefetch(contract->device, NULL, &wrong);
+    // AMD's runtime ignores prefetches on systems that cannot move pages.
+    if (!contract_is_on_host() && (status || strcmp(contract->backend, "hip") != 0))
+        assert_int_equal(status, BRAID_UNSUPPORTED);
     braid_memory_free(contract->device, memory);
 }
 
