@@ -182,8 +182,8 @@ static word ask_attribute(word function, int attribute)
 }
 
 // Parameters as the driver tells them: of a function, or of a kernel that stands for one.
-// A launch takes a CUfunction or a CUkernel, and a driver may say of either that it is not the
-// other in the words for an index behind the last.
+// A launch takes a CUfunction or a CUkernel. A driver may answer for the wrong one as for an index
+// behind the last, so the first parameter is asked for both.
 static uint32_t ask_parameters(word function, braid_record_parameter *parameters)
 {
     const char *name = "cuFuncGetParamInfo";
