@@ -38,6 +38,17 @@ static uint64_t read_setting(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+// Another thread may hold the lock when the program forks. A child has a copy of its parent's
+// notes, and writes nothing. Without notes it may begin to use the driver itself.
+static void become_child(void)
+{
+    if (recorder.modules.num + recorder.allocations.num + recorder.operations.num > 0)
+        atomic_store(&recorder.phase, DONE);
+    else
+        settings.process = getpid();
+    recorder_unlock();
+}
+
 void recorder_start(void)
 {
     const char *path = secure_getenv("BRAID_RECORD_FILE");
@@ -46,6 +57,8 @@ void recorder_start(void)
         atomic_store(&recorder.phase, DONE);
         return;
     }
+    if (pthread_atfork(recorder_lock, recorder_unlock, become_child) != 0)
+        fputs("braid record: no memory to watch for forks\n", stderr);
     strcpy(settings.path, path);
     settings.process = getpid();
     settings.from = read_setting("BRAID_RECORD_FROM", DEFAULT_FROM);

@@ -19,7 +19,11 @@ static void know(word handle, struct known_exec *exec)
 {
     recorder_lock();
     struct known_exec **slot = slot_of(handle);
-    if (slot) {
+    if (slot && !exec) {
+        recorder_free_exec(*slot);
+        *slot = NULL;
+        braid_pointer_map_take(&recorder.exec_of, (const void *)(uintptr_t)handle);
+    } else if (slot) {
         recorder_free_exec(*slot);
         *slot = exec;
     } else if (exec) {

@@ -58,7 +58,7 @@ struct place recorder_place(const struct driver_call *call, word stream)
     struct place place = { .stream = stream, .has_stream = true };
     if (stream == 0 && call->per_thread)
         place.stream = PER_THREAD;
-    if (!is_recording())
+    if (is_done())
         return place;
     place.is_captured = is_captured(place.stream);
     place.context = recorder_context();

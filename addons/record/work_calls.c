@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work on streams: launches, copies, fills, events, and waits of the host.
+#include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "record/recorder.h"
 
@@ -104,7 +107,7 @@ static word launch_with_config(const struct driver_call *call, word *words)
     braid_record_work work;
     recorder_clear_work(&work, BRAID_RECORD_KERNEL);
     set_sizes(&work, config->sizes);
-    for (uint32_t i = 0; i < config->num_attributes; i++) {
+    for (uint32_t i = 0; config->attributes && i < config->num_attributes; i++) {
         const struct attribute *attribute = &config->attributes[i];
         if (attribute->id == COOPERATIVE)
             work.is_cooperative = attribute->number != 0;
@@ -146,12 +149,14 @@ static word stream_operation(const struct driver_call *call, word *words)
 
 // ---- copies ----
 
-// Whether the address is host memory, where only the driver can tell.
+// Whether the address is host memory, where only the driver can tell. It does not know memory that
+// nobody pinned.
 static bool is_host(uint64_t address)
 {
+    enum { INVALID_VALUE = 1 };
     int type = 0;
     const word answer = ASK("cuPointerGetAttribute", POINTER(&type), MEMORY_TYPE, address, 0);
-    return answer != SUCCEEDED || type == HOST;
+    return answer == INVALID_VALUE || (answer == SUCCEEDED && type == HOST);
 }
 
 static bool is_pinned(uint64_t address)
@@ -168,10 +173,36 @@ static const char *row_of(const braid_record_work *work, uint64_t y, uint64_t z)
                                      ((z + from->z) * from->rows + y + from->y) * from->pitch);
 }
 
+// The driver may refuse the copy, so its source may be anything. The kernel looks at the signals
+// that shall change before it refuses such a change.
+static bool is_readable(const char *begin, uint64_t num)
+{
+    enum { PAGE = 4096, NO_CHANGE = -1 };
+    const uintptr_t first = POINTER(begin), end = first + num;
+    const int before = errno;
+    bool is_read = first >= PAGE && end >= first;
+    for (uintptr_t at = first / 8 * 8; at < end && is_read; at = at / PAGE * PAGE + PAGE)
+        is_read = syscall(SYS_rt_sigprocmask, NO_CHANGE, at, NULL, 8) == 0 || errno != EFAULT;
+    errno = before;
+    return is_read;
+}
+
+static bool are_rows_readable(const braid_record_work *work)
+{
+    bool is_read = true;
+    for (uint64_t z = 0; z < work->depth && is_read; z++)
+        for (uint64_t y = 0; y < work->height && is_read; y++)
+            is_read = is_readable(row_of(work, y, z), work->width);
+    return is_read;
+}
+
 // Keeps the bytes that the copy sends, row after row.
 static void take_bytes(braid_record_work *work)
 {
-    const uint64_t num = work->width * work->height * work->depth;
+    uint64_t num = 0;
+    if (__builtin_mul_overflow(work->width, work->height, &num) ||
+        __builtin_mul_overflow(num, work->depth, &num))
+        return;
     const bool is_host_memory =
         work->from.place == BRAID_RECORD_ON_HOST ||
         (work->from.place == BRAID_RECORD_ANYWHERE && is_host(work->from.address));
@@ -179,7 +210,10 @@ static void take_bytes(braid_record_work *work)
         return;
     work->from.place = BRAID_RECORD_ON_HOST;
     work->num_bytes = num;
-    if (work->height == 1 && work->depth == 1)
+    const bool is_line = work->height == 1 && work->depth == 1;
+    if ((!is_line && num > recorder.most_bytes) || !are_rows_readable(work))
+        return;
+    if (is_line)
         work->digest = braid_record_get_digest(row_of(work, 0, 0), num);
     recorder_lock();
     if (num > recorder.most_bytes || num > recorder.most_stored - recorder.stored_bytes) {
@@ -461,10 +495,21 @@ static word begin_capture(const struct driver_call *call, word *words)
     return answer;
 }
 
+static bool is_in_capture(const struct driver_call *call, word stream)
+{
+    enum { PER_THREAD = 2 };
+    int status = 0; // an invalid capture lasts until it is ended
+    if (stream == 0 && call->per_thread)
+        stream = PER_THREAD;
+    return ASK("cuStreamIsCapturing", stream, POINTER(&status), 0, 0) == SUCCEEDED && status != 0;
+}
+
+// The call may fail and end no capture, or fail and end one.
 static word end_capture(const struct driver_call *call, word *words)
 {
+    const bool was_captured = is_in_capture(call, words[0]);
     const word answer = call_driver(call, words);
-    if (atomic_load(&recorder.captures) > 0)
+    if (was_captured && !is_in_capture(call, words[0]))
         atomic_fetch_sub(&recorder.captures, 1);
     return answer;
 }
