@@ -67,6 +67,7 @@ void recorder_start(void)
     settings.by_marks = by && strcmp(by, "marks") == 0;
     recorder.most_bytes = read_setting("BRAID_RECORD_BYTES", 1 << 20);
     recorder.most_stored = read_setting("BRAID_RECORD_ALL_BYTES", 256 << 20);
+    recorder.most_noted = read_setting("BRAID_RECORD_MEMORY", 1 << 30);
     recorder.most_text = read_setting("BRAID_RECORD_TEXT_BYTES", 64 << 20);
     atomic_store(&recorder.phase, settings.by_marks ? BEFORE : RECORDING);
 }
@@ -497,9 +498,17 @@ static void finish_by_launches(bool at_end)
     settings.num_halves++;
 }
 
+// Each change of a graph makes another row of each of its nodes, so that few launches may need
+// much memory.
 void recorder_watch_frames(void)
 {
-    if (!settings.by_marks && recorder.operations.num >= settings.most_operations)
+    const uint64_t bytes =
+        recorder.noted_bytes + recorder.operations.num * sizeof(braid_record_operation);
+    if (settings.by_marks)
+        return;
+    if (bytes >= recorder.most_noted)
+        finish_by_launches(true);
+    else if (recorder.operations.num >= settings.most_operations)
         finish_by_launches(settings.num_halves == MOST_HALVES);
 }
 

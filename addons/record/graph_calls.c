@@ -76,6 +76,7 @@ static void keep_node(const struct known_node *known, braid_record_node *node)
     braid_record_work *work = &node->work;
     if (work->parameters)
         work->parameters = recorder_keep(work->parameters, work->parameter_bytes);
+    recorder.noted_bytes += work->parameter_bytes + sizeof(*node);
     if (work->kind == BRAID_RECORD_EVENT_RECORD || work->kind == BRAID_RECORD_EVENT_WAIT)
         work->event = recorder_number_event(known->address);
     if (work->kind != BRAID_RECORD_ALLOCATE && work->kind != BRAID_RECORD_FREE)

@@ -285,6 +285,7 @@ static const void *find_buffer(void **extra, size_t *out_bytes)
 static char *take(struct store *store, size_t bytes)
 {
     char *memory = braid_store_take(store, 1, bytes + 1);
+    recorder.noted_bytes += store == &recorder.store ? bytes : 0;
     recorder.failed |= !memory;
     return memory;
 }
