@@ -49,6 +49,7 @@ struct import_memory {
     struct array buffers; // struct import_buffer: those given first, then allocations of the graph
     struct array copies;  // struct import_copy: memory of the device that was read
     uint32_t num_given, num_allocations;
+    bool *seen; // a record has it: room, by its graphs
     struct store store;
 };
 
@@ -102,6 +103,16 @@ enum import_place braid_import_memory_find_recorded(const struct import_memory *
 // the same. copy->node tells whether the frame has any.
 braid_status braid_import_memory_fill_recorded(const struct import_memory *memory, uint32_t node,
                                                struct import_copy *copy);
+// The bytes that a copy from the host sent to one range, if the record tells them: no work of the
+// record writes their source before. Those that it does not tell are NULL.
+const void *braid_import_memory_sent_bytes(const struct import_memory *memory, uint32_t operation);
+// Whether the host writes such memory without a call.
+static inline bool braid_import_is_of_host(braid_record_memory_kind kind)
+{
+    return kind != BRAID_RECORD_DEVICE && kind != BRAID_RECORD_POOL &&
+           kind != BRAID_RECORD_MAPPED && kind != BRAID_RECORD_VARIABLE &&
+           kind != BRAID_RECORD_OF_GRAPH;
+}
 
 // Whether a word may be the address of memory: others are numbers, such as a distance of rows.
 static inline bool braid_import_may_point(uint64_t word)

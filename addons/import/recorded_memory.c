@@ -18,14 +18,11 @@ static bool lives_until(const braid_record_allocation *allocation, uint32_t oper
 static struct import_buffer buffer_of(const struct import_memory *memory, uint32_t index)
 {
     const braid_record_allocation *of = &memory->recorded.record->allocations[index];
-    const bool is_device = of->kind == BRAID_RECORD_DEVICE || of->kind == BRAID_RECORD_POOL ||
-                           of->kind == BRAID_RECORD_MAPPED || of->kind == BRAID_RECORD_VARIABLE ||
-                           of->kind == BRAID_RECORD_OF_GRAPH;
     return (struct import_buffer){
         .kind = of->kind == BRAID_RECORD_VARIABLE ? BUFFER_VARIABLE : BUFFER_DRIVER,
         .begin = of->address,
         .bytes = of->bytes,
-        .is_watched = !is_device && !memory->options->is_unwatched,
+        .is_watched = braid_import_is_of_host(of->kind) && !memory->options->is_unwatched,
         .member = MEMBER_NONE,
         .is_mapped = of->kind == BRAID_RECORD_MAPPED || of->kind == BRAID_RECORD_FOREIGN ||
                      of->address != of->device_address,
@@ -37,6 +34,10 @@ static struct import_buffer buffer_of(const struct import_memory *memory, uint32
 braid_status braid_import_memory_add_recorded(struct import_memory *memory)
 {
     const struct import_recorded *recorded = &memory->recorded;
+    memory->seen = braid_store_take(&memory->store, recorded->record->num_graphs + (size_t)1,
+                                    sizeof(*memory->seen));
+    if (!memory->seen)
+        return braid_error_no_memory("the memory of a record");
     for (uint32_t i = 0; i < recorded->record->num_allocations; i++) {
         const braid_record_allocation *of = &recorded->record->allocations[i];
         struct import_buffer buffer = buffer_of(memory, i);
@@ -115,12 +116,70 @@ static void take_write(const unsigned char *from, uint64_t begin, uint64_t bytes
     }
 }
 
-// NULL: the record does not have them.
-static const unsigned char *bytes_of(const braid_record_work *work, uint64_t bytes)
+static bool meets(uint64_t begin, uint64_t bytes, uint64_t other_begin, uint64_t other_bytes)
 {
-    const bool is_flat = work->height <= 1 && work->depth <= 1;
-    return work->kind == BRAID_RECORD_COPY && is_flat && work->num_bytes == bytes ? work->bytes
-                                                                                  : NULL;
+    return begin < other_begin + other_bytes && other_begin < begin + bytes;
+}
+
+// Calls `take` for each range that a graph writes in the memory of the copy. Graphs inside stand
+// before theirs.
+static void look_into(const struct import_memory *memory, const braid_record_work *work,
+                      void (*take)(const unsigned char *, uint64_t, uint64_t, struct import_copy *),
+                      struct import_copy *copy)
+{
+    const braid_record_contents *record = memory->recorded.record;
+    bool *seen = memory->seen;
+    uint64_t begin, bytes;
+    if (work->graph == BRAID_RECORD_NONE)
+        return;
+    memset(seen, 0, record->num_graphs * sizeof(*seen));
+    for (uint32_t k = 0; k < work->num_bodies; k++)
+        seen[work->graph + k] = true;
+    for (uint32_t g = work->graph + work->num_bodies; g-- > 0;) {
+        for (uint32_t i = 0; seen[g] && i < record->graphs[g].num_nodes; i++) {
+            const braid_record_work *node = &record->nodes[record->graphs[g].first_node + i].work;
+            for (uint32_t k = 0; node->graph != BRAID_RECORD_NONE && k < node->num_bodies; k++)
+                seen[node->graph + k] = true;
+            if (find_range(record, node, &begin, &bytes) &&
+                meets(begin, bytes, copy->begin, copy->bytes))
+                take(NULL, begin, bytes, copy);
+        }
+    }
+}
+
+static void note_meeting(const unsigned char *from, uint64_t begin, uint64_t bytes,
+                         struct import_copy *copy)
+{
+    (void)from, (void)begin, (void)bytes;
+    copy->node = 0; // any
+}
+
+// Pinned memory is read after the call. So work that stood before it may write what it sends.
+static bool is_source_written(const struct import_memory *memory, uint32_t operation)
+{
+    const braid_record_operation *operations = memory->recorded.record->operations;
+    const braid_record_work *work = &operations[operation].work;
+    struct import_copy source = { .node = IMPORT_NONE,
+                                  .begin = work->from.address + work->from.x,
+                                  .bytes = work->width };
+    for (uint32_t i = 0; i < operation && source.node == IMPORT_NONE; i++) {
+        uint64_t begin, bytes;
+        look_into(memory, &operations[i].work, note_meeting, &source);
+        if (find_range(memory->recorded.record, &operations[i].work, &begin, &bytes) &&
+            meets(begin, bytes, source.begin, source.bytes))
+            source.node = 0;
+    }
+    return source.node != IMPORT_NONE;
+}
+
+const void *braid_import_memory_sent_bytes(const struct import_memory *memory, uint32_t operation)
+{
+    const braid_record_work *work = &memory->recorded.record->operations[operation].work;
+    const bool is_flat = work->height <= 1 && work->depth <= 1 && work->num_bytes == work->width;
+    return work->kind == BRAID_RECORD_COPY && is_flat && work->bytes &&
+                   !is_source_written(memory, operation)
+               ? work->bytes
+               : NULL;
 }
 
 static bool stands_before(const struct import_memory *memory, const uint64_t *before,
@@ -143,8 +202,9 @@ static void mark_before(const struct captured_graph *captured, uint32_t node, ui
     }
 }
 
-// Writes of the frame without known bytes are accesses of their nodes. Copies behind the node come
-// in a second turn, when its own bytes are known. Kernels before the frame are not looked at.
+// Writes of the frame without known bytes are accesses of their nodes, as are those of its graphs.
+// Copies behind the node come in a second turn, when its own bytes are known. Kernels before the
+// frame are not looked at.
 static void fill(const struct import_memory *memory, uint32_t node, const uint64_t *before,
                  struct import_copy *copy)
 {
@@ -154,10 +214,12 @@ static void fill(const struct import_memory *memory, uint32_t node, const uint64
         const braid_record_work *work = &recorded->record->operations[i].work;
         const bool is_first = k < recorded->end, is_in_frame = i >= recorded->first;
         uint64_t begin, bytes;
+        if (is_first && !is_in_frame)
+            look_into(memory, work, take_write, copy);
         if ((!is_first && !is_in_frame) || !find_range(recorded->record, work, &begin, &bytes) ||
             begin >= copy->begin + copy->bytes || copy->begin >= begin + bytes)
             continue;
-        const unsigned char *from = bytes_of(work, bytes);
+        const unsigned char *from = braid_import_memory_sent_bytes(memory, i);
         if (is_in_frame && !from)
             continue;
         copy->node = is_in_frame ? node : copy->node;

@@ -871,7 +871,8 @@ static braid_status distrust_all_cells(struct finder *finder, const uint32_t *wr
 static bool is_told(const struct finder *finder, uint32_t node)
 {
     const struct captured_node *of = &captured_nodes(finder->captured)[node];
-    return of->type == GPU_NODE_COPY && of->recorded && of->recorded->bytes;
+    return of->type == GPU_NODE_COPY && of->recorded && of->recorded->bytes &&
+           braid_import_memory_sent_bytes(finder->memory, of->operation);
 }
 
 static braid_status check_cells(struct finder *finder)
