@@ -103,8 +103,8 @@ enum import_place braid_import_memory_find_recorded(const struct import_memory *
 // the same. copy->node tells whether the frame has any.
 braid_status braid_import_memory_fill_recorded(const struct import_memory *memory, uint32_t node,
                                                struct import_copy *copy);
-// The bytes that a copy from the host sent to one range, if the record tells them: no work of the
-// record writes their source before. Those that it does not tell are NULL.
+// The bytes that a copy from the host sent to one range; NULL: the record does not tell them. It
+// tells none if earlier work of it writes their source.
 const void *braid_import_memory_sent_bytes(const struct import_memory *memory, uint32_t operation);
 // Whether the host writes such memory without a call.
 static inline bool braid_import_is_of_host(braid_record_memory_kind kind)

@@ -154,7 +154,7 @@ static void note_meeting(const unsigned char *from, uint64_t begin, uint64_t byt
     copy->node = 0; // any
 }
 
-// Pinned memory is read after the call. So work that stood before it may write what it sends.
+// Pinned memory is read after the call, and earlier work may still write there.
 static bool is_source_written(const struct import_memory *memory, uint32_t operation)
 {
     const braid_record_operation *operations = memory->recorded.record->operations;

@@ -73,7 +73,7 @@ struct recorder {
     bool failed;           // memory ran out: no record
     struct store store;    // bytes that the record points to
     uint64_t stored_bytes; // copied from host memory
-    uint64_t noted_bytes;  // of parameters and nodes
+    uint64_t noted_bytes;  // that parameters and nodes need
     uint64_t most_bytes, most_stored, most_text, most_noted;
     // Arrays of the record, and the handles of their rows.
     struct array modules, kernels, parameters, allocations, streams, operations, frames, strangers;
