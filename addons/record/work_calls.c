@@ -153,7 +153,6 @@ static word stream_operation(const struct driver_call *call, word *words)
 // nobody pinned.
 static bool is_host(uint64_t address)
 {
-    enum { INVALID_VALUE = 1 };
     int type = 0;
     const word answer = ASK("cuPointerGetAttribute", POINTER(&type), MEMORY_TYPE, address, 0);
     return answer == INVALID_VALUE || (answer == SUCCEEDED && type == HOST);
