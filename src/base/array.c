@@ -34,7 +34,7 @@ void *braid_array_append(struct array *array, size_t num, size_t item_bytes)
 {
     if (!braid_array_reserve(array, num, item_bytes))
         return NULL;
-    void *first = (unsigned char *)array->items + array->num * item_bytes;
+    void *first = array->items ? (unsigned char *)array->items + array->num * item_bytes : NULL;
     array->num += num;
     return first;
 }
