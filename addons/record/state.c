@@ -25,7 +25,7 @@ static const void *key_of(word handle)
 
 void *recorder_row(struct array *array, uint32_t number, size_t bytes)
 {
-    return (char *)array->items + number * bytes;
+    return array->items ? (char *)array->items + number * bytes : NULL;
 }
 
 // ---- bytes ----
