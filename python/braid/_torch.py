@@ -190,7 +190,7 @@ class Private:
             ones = empty(16, 16, dtype=float16, device=device)
             mm(ones, ones)
             del ones
-        self.library: List[Range] = [block for block in self._blocks() if block not in before]
+        self.workspace: List[Range] = [block for block in self._blocks() if block not in before]
 
     def _blocks(self) -> List[Range]:
         return [(block["address"], block["size"]) for segment in cuda.memory_snapshot() if segment["device"] == self.device.index

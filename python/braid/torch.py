@@ -144,7 +144,7 @@ def _capture(_torch: Any, captured: Any, private: Any, function: Callable[[], An
     torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=_torch.MOST_EVENTS)
     try:
         with torch.cuda.graph(captured, stream=side, capture_error_mode="thread_local"):
-            memory = _torch.Memory(events, keeps, device, private.library)
+            memory = _torch.Memory(events, keeps, device, private.workspace)
             recorder = _torch.Recorder(_torch.Nodes(int(side.cuda_stream)), memory, device)
             with recorder:
                 outputs = function()

@@ -156,7 +156,7 @@ def test_a_capture_has_a_workspace_that_no_other_graph_has(torch):
     leases = [one.imported._owner.kept[1] for one in made]
     streams = [lease.private.stream.cuda_stream for lease in leases]
     assert len({*streams, *own}) == 3  # two plans may run at once
-    assert all((torch.workspaces[stream].data_ptr(), 2048) in lease.private.library for stream, lease in zip(streams, leases))
+    assert all((torch.workspaces[stream].data_ptr(), 2048) in lease.private.workspace for stream, lease in zip(streams, leases))
     del leases, made
     gc.collect()
     again = optimize(torch, lambda: torch.ops.mm(a, a))
