@@ -13,14 +13,14 @@ struct blocker {
     struct blockers *blockers;
     struct own_thread thread;
     sem_t wake;
-    bool stops;                // handed over by wake, like the next
-    void *user;                // the call's
+    void *user;                // of the next call, handed over by wake; NULL: the thread ends
     struct blocker *next;      // guarded by lock; of all
     struct blocker *next_idle; // guarded by lock
 };
 
 // It is idle before anybody learns that the call has ended: frames that repeat start no thread. The
-// next call may be handed over before `end` is called, and waits until then.
+// next call may be handed over before `end` is called, and waits until then. A call that was handed
+// over is made, also if the thread is to end by now.
 static void *thread_main(void *argument)
 {
     struct blocker *blocker = argument;
@@ -29,7 +29,8 @@ static void *thread_main(void *argument)
         while (sem_wait(&blocker->wake) && errno == EINTR)
             continue;
         void *user = blocker->user;
-        if (blocker->stops)
+        blocker->user = NULL;
+        if (!user)
             return NULL;
         blockers->call(user);
         pthread_mutex_lock(&blockers->lock);
@@ -97,7 +98,6 @@ void braid_blockers_finish(struct blockers *blockers)
     while (blockers->all) {
         struct blocker *blocker = blockers->all;
         blockers->all = blocker->next;
-        blocker->stops = true;
         sem_post(&blocker->wake);
         braid_own_thread_join(&blocker->thread);
         sem_destroy(&blocker->wake);

@@ -40,7 +40,8 @@ static void send(CUdeviceptr to, CUdeviceptr pointer)
 
 static void change_by_rows(void)
 {
-    const uint64_t rows[2][2] = { { 0, memory[3] } };
+    static uint64_t rows[2][2]; // the copy may read them later
+    rows[0][1] = memory[3];
     const CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_HOST,
                                  .srcHost = rows,
                                  .srcPitch = sizeof(rows[0]),
