@@ -21,6 +21,7 @@ def a_diamond_runs_in_each_mode():
                        mode, text=DIAMOND)
         assert result.status == 0, f"{mode}: {result.err}"
         assert "5, the order of 4 edges kept in each" in result.out, result.out
+        assert re.search(r"^mode +(streams|graph)\b.*[^.]$", result.out, re.MULTILINE), result.out  # and is whole
         assert re.search(r"^makespan +planned [0-9.]+ us, measured [0-9.]+ us", result.out,
                          re.MULTILINE), result.out
 

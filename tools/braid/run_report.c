@@ -27,7 +27,7 @@ static void print_report(const struct run_arguments *arguments, const struct run
     braid_exec_get_info(run->exec, &exec);
     braid_device_get_info(run->device, &device);
     printf("device     %s:%" PRIu32 " (%s)\n", device.backend, device.ordinal, device.name);
-    char reason[4 * sizeof(exec.reason)];
+    char reason[4096]; // more than an exec says
     braid_text_copy(exec.reason, reason, sizeof(reason));
     printf("mode       %s\n", reason);
     uint32_t num_nodes = run->file->num_nodes, num_edges = run->file->num_edges;
