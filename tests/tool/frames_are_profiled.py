@@ -124,6 +124,21 @@ def the_summary_names_nodes():
     assert "longest nodes" not in run_fork()
 
 
+def times_have_the_unit_of_the_file():
+    for unit, cost, time in (("ns", "1000000", r"\d{7,}"), ("us", "1000", r"\d{4,}\.\d{3}"), ("ms", "1", r"\d+\.\d{6}"),
+                             ("s", "0.001", r"\d+\.\d{9}"), ("cycles", "1000", r"\d{4,}\.\d{3}")):
+        graph = f"digraph {{ cost_unit={unit}; a [cost={cost}]; b [cost={cost}]; a -> c; b -> c; c [cost={cost}] }}"
+        named = "us" if unit == "cycles" else unit
+        out = run_fork("--profile", "--lanes", "2", text=graph)
+        for line in (rf"makespan   planned {time} {named}, measured {time} {named} \(median; {time} to {time}\)",
+                     rf"The last 4 frames: {time} {named} \(median; {time} to {time}\),",
+                     rf" +median, {named}   of the frame   longest nodes\n *{time}  ", rf" +median, {named}   longest waits\n *\d"):
+            assert re.search(f"^{line}", out, re.MULTILINE), (line, out)
+        assert ("1 cost = 1000 ns" if unit == "cycles" else f"1 cost = 1 {unit}") in out, out
+    result = braid("tune", "-", "--budget", "1", "--device", "cpu", "--workers", "2", text="digraph { cost_unit=ms; a [cost=0.5] }")
+    assert re.search(r"^ +frame, ms +least .*\n\* *0\.\d{6} +0\.\d{6} ", result.out, re.MULTILINE), result.out
+
+
 def names_do_not_reach_the_terminal_as_they_are():
     bad, long = "x\x1b[2Jy\nz\x7f\x9b", "n" * 5000
     shown = "x\\x1b[2Jy\\x0az\\x7f\\xc2\\x9b"
@@ -353,6 +368,7 @@ if __name__ == "__main__":
         a_file_of_costs_is_not_replaced,
         costs_and_ways_go_through_pipes,
         the_summary_names_nodes,
+        times_have_the_unit_of_the_file,
         names_do_not_reach_the_terminal_as_they_are,
         pictures_are_of_the_times_kept,
         tuning_tells_all_that_it_tried,

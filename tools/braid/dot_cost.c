@@ -13,17 +13,30 @@
 
 #define BILLION ((uint64_t)1000000000)
 
+static const struct dot_clock clocks[] = {
+    { "us", 1e3, 3 }, { "ns", 1, 0 }, { "ms", 1e6, 6 }, { "s", 1e9, 9 }
+};
+
+// That of the file's cost_unit; NULL where there is none or it is not a time.
+static const struct dot_clock *find_named(const struct dot_file *file)
+{
+    for (size_t i = 0; file->cost_unit && i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+        if (strcmp(file->cost_unit, clocks[i].name) == 0)
+            return &clocks[i];
+    }
+    return NULL;
+}
+
 uint64_t dot_cost_named_unit(const struct dot_file *file)
 {
-    static const struct {
-        const char *unit;
-        uint64_t ns;
-    } times[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
-    for (size_t i = 0; file->cost_unit && i < sizeof(times) / sizeof(times[0]); i++) {
-        if (strcmp(file->cost_unit, times[i].unit) == 0)
-            return times[i].ns;
-    }
-    return 0;
+    const struct dot_clock *named = find_named(file);
+    return named ? (uint64_t)named->ns : 0;
+}
+
+struct dot_clock dot_cost_clock(const struct dot_file *file)
+{
+    const struct dot_clock *named = find_named(file);
+    return named ? *named : clocks[0];
 }
 
 // Planned as 1 ns, though the file says 0, or nothing of a node that has no work.

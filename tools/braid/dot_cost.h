@@ -51,6 +51,15 @@ struct dot_time {
 };
 struct dot_time dot_cost_time(const struct dot_file *file, uint64_t time_ns);
 
+// The unit of measured times: the file's own where that is a time, else microseconds; and how many
+// places reach down to a nanosecond.
+struct dot_clock {
+    const char *name;
+    double ns;
+    int places;
+};
+struct dot_clock dot_cost_clock(const struct dot_file *file);
+
 // A plan's timeline, titled by the file: in times where the file's unit is one, else in its unit.
 braid_timeline_options dot_cost_timeline(const struct dot_file *file);
 

@@ -9,6 +9,7 @@
 
 #include <braid/timings.h>
 
+#include "dot_cost.h"
 #include "output.h"
 #include "plan_json.h"
 #include "printable.h"
@@ -27,9 +28,17 @@ static struct printable name_of(const struct run *run, uint32_t node)
                                                 : task_graph_name(&run->file->nodes[node]));
 }
 
-static double microseconds(uint64_t time_ns)
+// A time in the unit that the file's measured times have, at least so wide.
+static void print_time(const struct run *run, int width, uint64_t time_ns)
 {
-    return (double)time_ns / 1e3;
+    const struct dot_clock clock = dot_cost_clock(run->file);
+    printf("%*.*f", width, clock.places, (double)time_ns / clock.ns);
+}
+
+static void print_heading(const struct run *run, const char *more)
+{
+    const char *unit = dot_cost_clock(run->file).name;
+    printf("\n%*s%s   %s\n", 15 - (int)strlen(unit), "median, ", unit, more);
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -55,9 +64,11 @@ static void print_lanes(const struct run *run, const braid_timings *timings)
         printf("  %4" PRIu32 "  %6.1f %%  %6.1f %%  %6.1f %%  %6" PRIu32, i,
                percent(lane->busy_ns, whole), percent(lane->waiting_ns, whole),
                percent(lane->idle_ns, whole), lane->num_nodes);
-        if (lane->waited_for != BRAID_NO_NODE)
-            printf("   %s (%.3f us)", name_of(run, lane->waited_for).text,
-                   microseconds(lane->waited_for_ns));
+        if (lane->waited_for != BRAID_NO_NODE) {
+            printf("   %s (", name_of(run, lane->waited_for).text);
+            print_time(run, 0, lane->waited_for_ns);
+            printf(" %s)", dot_cost_clock(run->file).name);
+        }
         printf("\n");
     }
     if (timings->num_lanes > MOST_LANES)
@@ -73,11 +84,12 @@ static bool print_nodes(const struct run *run, const braid_timings *timings)
     for (uint32_t i = 0; i < num; i++)
         items[i] = (struct item){ i, timings->nodes[i].time.median_ns };
     qsort(items, num, sizeof(*items), compare);
-    printf("\n     median, us   of the frame   longest nodes\n");
-    for (uint32_t i = 0; i < num && i < MOST_NODES; i++)
-        printf("  %13.3f  %11.1f %%   %s\n", microseconds(items[i].median_ns),
-               percent(items[i].median_ns, timings->frame.median_ns),
+    print_heading(run, "of the frame   longest nodes");
+    for (uint32_t i = 0; i < num && i < MOST_NODES; i++) {
+        print_time(run, 15, items[i].median_ns);
+        printf("  %11.1f %%   %s\n", percent(items[i].median_ns, timings->frame.median_ns),
                name_of(run, (uint32_t)items[i].index).text);
+    }
     free(items);
     return true;
 }
@@ -90,12 +102,14 @@ static bool print_waits(const struct run *run, const braid_timings *timings)
     for (uint64_t i = 0; i < timings->num_waits; i++)
         items[i] = (struct item){ i, timings->waits[i].wait.median_ns };
     qsort(items, timings->num_waits, sizeof(*items), compare);
-    printf(timings->num_waits ? "\n     median, us   longest waits\n" : "");
+    if (timings->num_waits)
+        print_heading(run, "longest waits");
     for (uint64_t i = 0; i < timings->num_waits && i < MOST_WAITS; i++) {
         const braid_wait_timing *wait = &timings->waits[items[i].index];
-        printf("  %13.3f   lane %" PRIu32 ", before %s, for %s of lane %" PRIu32 "\n",
-               microseconds(wait->wait.median_ns), wait->lane, name_of(run, wait->node).text,
-               name_of(run, wait->waited_for).text, wait->waited_for_lane);
+        print_time(run, 15, wait->wait.median_ns);
+        printf("   lane %" PRIu32 ", before %s, for %s of lane %" PRIu32 "\n", wait->lane,
+               name_of(run, wait->node).text, name_of(run, wait->waited_for).text,
+               wait->waited_for_lane);
     }
     free(items);
     return true;
@@ -106,14 +120,16 @@ enum exit_status run_profile_print(const struct run *run)
     braid_timings timings;
     if (braid_exec_get_timings(run->exec, &timings))
         return fail_in_library();
-    printf("\nThe last %" PRIu32 " frame%s: %.3f us (median; %.3f to %.3f), from the begin of "
-           "the frame on the device to its end\n",
-           timings.frames_kept, output_plural(timings.frames_kept),
-           microseconds(timings.frame.median_ns), microseconds(timings.frame.least_ns),
-           microseconds(timings.frame.most_ns));
+    const struct dot_clock clock = dot_cost_clock(run->file);
+    printf("\nThe last %" PRIu32 " frame%s: %.*f %s (median; %.*f to %.*f), from the begin of the "
+           "frame on the device to its end\n",
+           timings.frames_kept, output_plural(timings.frames_kept), clock.places,
+           (double)timings.frame.median_ns / clock.ns, clock.name, clock.places,
+           (double)timings.frame.least_ns / clock.ns, clock.places,
+           (double)timings.frame.most_ns / clock.ns);
     if (timings.island_wait_ns)
-        printf("Inside the island lanes waited for each other for %.3f us in all\n",
-               microseconds(timings.island_wait_ns));
+        printf("Inside the island lanes waited for each other for %.*f %s in all\n", clock.places,
+               (double)timings.island_wait_ns / clock.ns, clock.name);
     print_lanes(run, &timings);
     if (print_nodes(run, &timings) && print_waits(run, &timings))
         return EXIT_DONE;

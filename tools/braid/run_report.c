@@ -31,8 +31,11 @@ static void print_report(const struct run_arguments *arguments, const struct run
     braid_text_copy(exec.reason, reason, sizeof(reason));
     printf("mode       %s\n", reason);
     uint32_t num_nodes = run->file->num_nodes, num_edges = run->file->num_edges;
-    printf("graph      %" PRIu32 " node%s, %" PRIu32 " edge%s; 1 cost = %g ns\n", num_nodes,
-           output_plural(num_nodes), num_edges, output_plural(num_edges), arguments->time_scale);
+    const struct dot_clock clock = dot_cost_clock(run->file);
+    const bool named = dot_cost_named_unit(run->file) > 0;
+    printf("graph      %" PRIu32 " node%s, %" PRIu32 " edge%s; 1 cost = %g %s\n", num_nodes,
+           output_plural(num_nodes), num_edges, output_plural(num_edges),
+           arguments->time_scale / (named ? clock.ns : 1), named ? clock.name : "ns");
     output_print_missing_costs(run->file, true);
     printf("plan       %" PRIu32 " lane%s, %" PRIu64 " wait%s, %" PRIu64 " record%s\n",
            plan.num_lanes, output_plural(plan.num_lanes), plan.num_waits,
@@ -46,9 +49,11 @@ static void print_report(const struct run_arguments *arguments, const struct run
                exec.transient_bytes, exec.unshared_transient_bytes);
     printf("frames     %" PRIu64 ", the order of %" PRIu32 " edge%s kept in each\n",
            arguments->num_frames, num_edges, output_plural(num_edges));
-    printf("makespan   planned %.3f us, measured %.3f us (median; %.3f to %.3f), ratio %.3f\n",
-           (double)plan.makespan_ns / 1e3, (double)makespan->median_ns / 1e3,
-           (double)makespan->least_ns / 1e3, (double)makespan->most_ns / 1e3,
+    printf("makespan   planned %.*f %s, measured %.*f %s (median; %.*f to %.*f), ratio %.3f\n",
+           clock.places, (double)plan.makespan_ns / clock.ns, clock.name, clock.places,
+           (double)makespan->median_ns / clock.ns, clock.name, clock.places,
+           (double)makespan->least_ns / clock.ns, clock.places,
+           (double)makespan->most_ns / clock.ns,
            plan.makespan_ns ? (double)makespan->median_ns / (double)plan.makespan_ns : 0);
     output_print_limit(braid_exec_get_schedule(run->exec));
     printf("launch     %.3f us of the host's time (median; %.3f to %.3f)\n",

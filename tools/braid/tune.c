@@ -2,11 +2,13 @@
 // braid tune: finds by trial how the graph of a file is best played on a device.
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <braid/braid.h>
 
 #include "arguments.h"
 #include "commands.h"
+#include "dot_cost.h"
 #include "frames.h"
 #include "output.h"
 #include "progress.h"
@@ -42,6 +44,7 @@ struct tuning {
     uint64_t budget_ms;
     uint32_t max_lanes;
     json_t *trials;
+    const struct dot_file *file;
 };
 
 static const struct argument known_options[] = {
@@ -71,16 +74,20 @@ static void show_progress(uint64_t used_ns, uint64_t total_ns, void *user)
 static void print_trial(const braid_tune_trial *trial, void *user)
 {
     struct tuning *tuning = user;
-    char planned[32] = "-"; // the times of a plan without costs are no microseconds
+    const struct dot_clock clock = dot_cost_clock(tuning->file);
+    char planned[32] = "-"; // the times of a plan without costs are no times
     if (!trial->way->ignore_costs)
-        snprintf(planned, sizeof(planned), "%.3f", (double)trial->planned_ns / 1e3);
+        snprintf(planned, sizeof(planned), "%.*f", clock.places,
+                 (double)trial->planned_ns / clock.ns);
     progress_clear();
     FILE *table = output_is_stdout(tuning->out) ? stderr : stdout;
     if (json_array_size(tuning->trials) == 0)
-        fprintf(table, "   frame, us    least     most   planned  frames\n");
-    fprintf(table, "%c %10.3f %8.3f %8.3f %9s %7" PRIu32 "  %s%s\n", trial->is_best ? '*' : ' ',
-            (double)trial->frame.median_ns / 1e3, (double)trial->frame.least_ns / 1e3,
-            (double)trial->frame.most_ns / 1e3, planned, trial->frames_timed, trial->name,
+        fprintf(table, "%*s%s    least     most   planned  frames\n", 12 - (int)strlen(clock.name),
+                "frame, ", clock.name);
+    fprintf(table, "%c %10.*f %8.*f %8.*f %9s %7" PRIu32 "  %s%s\n", trial->is_best ? '*' : ' ',
+            clock.places, (double)trial->frame.median_ns / clock.ns, clock.places,
+            (double)trial->frame.least_ns / clock.ns, clock.places,
+            (double)trial->frame.most_ns / clock.ns, planned, trial->frames_timed, trial->name,
             trial->was_dropped ? " (left out half-way)" : "");
     json_array_append_new(tuning->trials,
                           json_pack("{s:s, s:I, s:I, s:I, s:I, s:b}", "name", trial->name, "lanes",
@@ -141,6 +148,7 @@ enum exit_status command_tune(int argc, char **argv)
         return status;
     status = argument_read_file("tune", argc, argv, optind, &tuning.arguments.path);
     struct dot_file file;
+    tuning.file = &file;
     if (status == EXIT_DONE)
         status = dot_file_read(tuning.arguments.path, &tuning.arguments.limits, &file);
     if (status != EXIT_DONE)
