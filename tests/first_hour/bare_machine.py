@@ -94,7 +94,7 @@ def run_inside(machine, work, source, more, place, script, log):
 def run_cases(work, suite, names, run_case):
     """Speaks TAP, with the seconds of each: a case for each name, for which run_case(name) raises AssertionError if it fails."""
     missing = find_missing()
-    failed = False
+    failed, total = [], 0
     print(f"1..{len(names)}", flush=True)
     if not missing:
         install_machine(work, suite)  # which is in the time of none of them
@@ -107,6 +107,8 @@ def run_cases(work, suite, names, run_case):
             run_case(name)
             print(f"# {time.monotonic() - begin:.0f} s\nok {number} - {suite}: {name}", flush=True)
         except AssertionError as reason:
-            failed = True
+            failed.append(name)
             print(f"{reason}\nnot ok {number} - {suite}: {name}", flush=True)
-    return failed
+        total += time.monotonic() - begin
+    print(f"# {total:.0f} s in all; {len(failed)} failed{': ' if failed else ''}{', '.join(failed)}", flush=True)
+    return 1 if failed else 0

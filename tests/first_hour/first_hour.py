@@ -5,7 +5,8 @@
 first_hour.py SOURCE_DIR WORK_DIR SUITE [WAY...]
 
 It saves the files that the text has a reader save, runs the commands of the text as root, and compares what they print with what the
-text says. Speaks TAP, and prints how many seconds each way took from the bare system on. WORK_DIR/WAY.log has the whole output."""
+text says. Speaks TAP, and prints how many seconds each command, each way and all of them took from the bare system on. WORK_DIR/WAY.log
+has the whole output."""
 import glob
 import os
 import re
@@ -15,7 +16,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 from bare_machine import install_machine, run_cases, run_inside  # noqa: E402
-from ways import Command, Way, is_end_of, read, read_ways  # noqa: E402
+from ways import Command, Way, is_end_of, read, read_parts, read_ways, write_script  # noqa: E402
 
 PLACE = "/root/braid"
 WHEELS = "build-package/*manylinux*.whl"
@@ -48,22 +49,19 @@ def save_files(way, source, folder):
         shutil.copy(wheel, os.path.join(folder, os.path.dirname(WHEELS)))
 
 
-def mark(number):
-    return f"== command {number} of the text"
-
-
 def try_way(source, work, suite, way):
     log = os.path.join(work, re.sub(r"\W+", "-", way.name) + ".log")
-    script = "".join(f"echo '{mark(number)}'\n{command.line}\n" for number, command in enumerate(way.commands, 1))
     print(f"# {way.name}: the output goes to {log}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         save_files(way, source, folder)
-        status, said = run_inside(install_machine(work, suite), work, source, folder, PLACE, script, log)
+        status, said = run_inside(install_machine(work, suite), work, source, folder, PLACE, write_script(way), log)
     results = "".join(RESULTS.findall(said))
     print(results, end="", flush=True)
+    parts = read_parts(way, said)
+    for command, (seconds, _) in zip(way.commands, parts):
+        print(f"# {'   failed' if seconds is None else f'{seconds:7} s'}: {command.line}", flush=True)
     assert status == 0, f"exit status {status}\n{'' if results else said[-4000:]}"
-    for number, command in enumerate(way.commands, 1):
-        part = said.split(mark(number) + "\n", 1)[1].split(mark(number + 1) + "\n", 1)[0]
+    for command, (_, part) in zip(way.commands, parts):
         assert is_end_of(command.prints, part), \
             f"'{command.line}' does not print at its end:\n{command.prints}\nbut:\n{part[-4000:]}"
     assert re.search(RUNS.get(way.name, ""), said), f"unexpected output:\n{said[-4000:]}"

@@ -15,6 +15,7 @@ PAGES = ("README.md", "docs/install.md")
 HEADING = re.compile(r"^#{2,3} (.+)\n", re.MULTILINE)
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|^    (\S[^\n]*)$", re.MULTILINE | re.DOTALL)
 SAVED = re.compile(r"(?:\[[^]]*\]\(([^)#]*)(?:#[^)]*)?\)|\bthis) as `([^`]+)`")
+MARK = re.compile(r"== command \d+ of the text, at (\d+)\n")
 LANGUAGES = {".c": "c", ".cpp": "cpp", ".py": "python"}
 
 
@@ -75,3 +76,19 @@ def read_ways(source):
 def is_end_of(prints, said):
     lines = [r"(?:.*\n)*?" if line == "..." else re.escape(line) + r"\s*\n" for line in prints.splitlines()]
     return re.search(r"^" + "".join(lines) + r"\Z", said, re.MULTILINE) is not None
+
+
+def write_script(way):
+    """The commands of the text, and a mark with the time before each and behind the last."""
+    def mark(number):
+        return f'echo "== command {number} of the text, at $(date +%s)"\n'
+    lines = [mark(number) + command.line + "\n" for number, command in enumerate(way.commands, 1)]
+    return "".join(lines) + mark(len(lines) + 1)
+
+
+def read_parts(way, said):
+    """[(seconds, what was printed)] of each command that began; the last of a script that failed has no seconds."""
+    _, *pairs = MARK.split(said)
+    times = [int(time) for time in pairs[0::2]]
+    seconds = [after - before for before, after in zip(times, times[1:])]
+    return list(zip(seconds + [None], pairs[1::2]))[:len(way.commands)]
