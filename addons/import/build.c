@@ -242,7 +242,7 @@ static braid_status make_args(struct builder *builder, size_t first_patch)
     const bool is_done = arguments && args;
     for (uint32_t i = 0; i < function->num_params && is_done; i++) {
         arguments[i] = at;
-        args[i] = (braid_arg){ at, params[i].bytes, BRAID_ARG_VALUE, (braid_access_mode)0 };
+        args[i] = (braid_arg){ at, params[i].bytes, BRAID_ARG_VALUE, BRAID_NO_ACCESS };
         if (params[i].bytes == sizeof(void *))
             args[i].kind = BRAID_ARG_UNCHECKED_POINTER;
         at += (params[i].bytes + 15U) / 16 * 16;

@@ -40,7 +40,7 @@ typedef struct braid_resource {
 // it, unless it is scratch. The handle is read during the call.
 static inline braid_arg braid_resource_address(const braid_resource *resource)
 {
-    braid_arg arg = { resource, sizeof(*resource), BRAID_ARG_RESOURCE, (braid_access_mode)0 };
+    braid_arg arg = { resource, sizeof(*resource), BRAID_ARG_RESOURCE, BRAID_NO_ACCESS };
     return arg;
 }
 

@@ -84,6 +84,13 @@ typedef enum braid_access_mode {
     BRAID_ACCUMULATE = 5, // changes it so that the order does not matter: atomic sums, appends
 } braid_access_mode;
 
+// Says of an argument that it is no access.
+#ifdef __cplusplus
+#define BRAID_NO_ACCESS braid_access_mode()
+#else
+#define BRAID_NO_ACCESS ((braid_access_mode)0)
+#endif
+
 // The kind of an argument. A `bytes` of 0 is the size of the kind, except for a value.
 typedef enum braid_arg_kind {
     BRAID_ARG_VALUE = 0, // the bytes at `data`. Planning refuses an address in a buffer to which
@@ -114,7 +121,7 @@ typedef struct braid_trap {
 // The address of the node's own trap, an argument.
 static inline braid_arg braid_trap_argument(void)
 {
-    braid_arg arg = { NULL, 0, BRAID_ARG_TRAP, (braid_access_mode)0 };
+    braid_arg arg = { NULL, 0, BRAID_ARG_TRAP, BRAID_NO_ACCESS };
     return arg;
 }
 #define BRAID_TRAP() braid_trap_argument()
@@ -123,11 +130,11 @@ static inline braid_arg braid_trap_argument(void)
 // pointer: give a variable that points to it, or { array, sizeof(array) } for the elements.
 #ifdef __cplusplus
 #define BRAID_ARG(variable)                                                                        \
-    (braid_arg{ &(variable), sizeof(variable), BRAID_ARG_VALUE, braid_access_mode() })
+    (braid_arg{ &(variable), sizeof(variable), BRAID_ARG_VALUE, BRAID_NO_ACCESS })
 #else
 #define BRAID_ARG(variable)                                                                        \
     ((braid_arg){ &(variable), sizeof(variable) + BRAID_REFUSE_ARRAY(variable), BRAID_ARG_VALUE,   \
-                  (braid_access_mode)0 })
+                  BRAID_NO_ACCESS })
 
 // 0; it does not compile if the variable is an array. Only arrays, and _Atomic with clang, change
 // their type when their value is taken.

@@ -8,11 +8,13 @@ language=$1 standard=$2 include=$3
 shift 3
 number=0 status=0
 headers=$(cd "$include" && ls braid/*.h)
+warnings="-Wall -Wextra -Wpedantic"
+[ "$language" = c ] || warnings="$warnings -Wold-style-cast"
 [ "$language" = c ] || headers="$headers $(cd "$include" && ls braid/*.hpp braid/cpp/*.hpp)"
 for header in $headers; do
     number=$((number + 1))
     if printf '#include <%s>\n#include <%s>\n' "$header" "$header" |
-        "$@" -x "$language" "-std=$standard" -fsyntax-only -Wall -Wextra -Wpedantic -Werror \
+        "$@" -x "$language" "-std=$standard" -fsyntax-only $warnings -Werror \
             -I "$include" -; then
         echo "ok $number - $header"
     else
