@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 from braid._binding import ffi, lib
@@ -29,6 +30,7 @@ def _pointer(address: int) -> bytes:
 
 
 _CTYPES_NUMBER: Any = ctypes.c_int.__mro__[1]  # it has no public name
+_KINDS = {"b": "integer", "i": "integer", "u": "integer", "f": "float"}
 _ORDER: Any = "little" if struct.pack("=H", 1)[0] == 1 else "big"
 
 
@@ -44,6 +46,7 @@ def encode(value: Any, type_: Any, where: str) -> Argument:
         scalar = _converted(value, type_, where)
     if scalar is not None:
         is_number = is_numpy_scalar(value) or not (type_ is None or is_pointer(type_))
+        check_kind(value.__class__, type_, where)
         return Argument(_checked(scalar, type_, where), is_unchecked=is_number)
     span = describe_or_none(value)
     if span is None:
@@ -52,6 +55,22 @@ def encode(value: Any, type_: Any, where: str) -> Argument:
         raise refuse(f"{where} is {span.kind}, where the kernel takes a {_type_name(type_)}")
     check_elements(span, type_, where)
     return Argument(_pointer(span.address), span.keep, span)
+
+
+def _kind(type_: Any) -> str:
+    """That of a type of numbers, "" of any other."""
+    if isinstance(type_, type) and issubclass(type_, _CTYPES_NUMBER):
+        return "float" if type_._type_ in "fdg" else "integer" if type_._type_ in "?bBhHiIlLqQ" else ""
+    numpy = sys.modules.get("numpy")
+    is_numpys = numpy is not None and isinstance(type_, type) and issubclass(type_, numpy.generic)
+    return _KINDS.get(numpy.dtype(type_).kind, "") if numpy is not None and is_numpys else ""
+
+
+def check_kind(given: Any, type_: Any, where: str) -> None:
+    """The kernel would read the bytes of an integer as another number."""
+    if {_kind(given), _kind(type_)} == {"float", "integer"}:
+        raise refuse(f"{where} is of type {_type_name(given)}, not {_type_name(type_)}: give a number of that type, or "
+                     "bytes as they are")
 
 
 def check_elements(span: Optional[Span], type_: Any, where: str) -> None:

@@ -11,7 +11,7 @@ from typing import (TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterator
                     Union)
 
 from braid import _fills
-from braid._arguments import Argument, Arguments, check_alignment, check_elements, encode, fill_value, is_pointer, size_of
+from braid._arguments import Argument, Arguments, check_alignment, check_elements, check_kind, encode, fill_value, is_pointer, size_of
 from braid._binding import ffi, lib
 from braid._calls import Call, Shape, cpu_call_with_memories, host_call_with_memory, queue_call_with_memory
 from braid._describe import Description, End, unwrap
@@ -592,6 +592,7 @@ class Graph(Communications):
                 raise refuse(f"{where} is parameter '{value.name}' of another graph")
             if type_ is not None and len(value._initial.data) != size_of(type_):
                 raise refuse(f"{where}: parameter '{value.name}' has another size than the kernel's argument")
+            check_kind(value.type, type_, f"parameter '{value.name}', which is {where},")
             check_elements(value._initial.span, type_, f"parameter '{value.name}', which is {where},")
             return value._initial
         if isinstance(value, Resource) and value.__braid_span__() is None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A wrong call raises before anything is lost, and the message names the thing."""
+import ctypes
 import inspect
 import pydoc
 
@@ -23,6 +24,9 @@ class World:
         self.param = self.g.parameter("step", np.float32(1))
         self.stranger = self.other.empty(name="stranger")
         self.bare = braid.Kernel("bare")
+        self.wide, self.count = self.g.parameter("wide", np.float64(1)), self.g.parameter("count", np.int32(1))
+        self.loose = braid.Kernel("loose", source="extern \"C\" __global__ void loose(float) {}")
+        self.other.kernel(self.loose, 1, [np.float32(1)])
         self.frame = braid.Exec(device, self.g)
 
 
@@ -33,6 +37,15 @@ LINES = [
     ("w.g.kernel(w.k, 8, [w.y, w.x, w.x], updates=w.y, reads=w.x)", "argument 2 .* takes a float32"),
     ("w.g.kernel(w.k, 8, [w.y, w.x, 'wide'], updates=w.y, reads=w.x)", "argument 2 of kernel 'add_scaled' is 'wide'"),
     ("w.g.kernel(w.k, 8, [w.y, w.x, np.float64(1)], updates=w.y, reads=w.x)", "has 8 bytes.*takes a float32"),
+    ("w.g.kernel(w.k, 8, [w.y, w.x, np.int32(1)], updates=w.y, reads=w.x)", "argument 2 .* is of type int32, not float32"),
+    ("w.g.kernel(w.k, 8, [w.y, w.x, ctypes.c_uint(1)], updates=w.y, reads=w.x)", "argument 2 .* is of type c_uint, not float32"),
+    ("w.g.kernel(w.k, 8, [w.y, w.x, w.wide], updates=w.y, reads=w.x)", "argument 2 .* parameter 'wide' has another size"),
+    ("w.g.kernel(w.k, 8, [w.y, w.x, w.count], updates=w.y, reads=w.x)", "parameter 'count', .* is of type int32, not float32"),
+    ("w.other.kernel(w.loose, 1, [np.float64(1)])", "argument 0 of kernel 'loose' has 8 bytes, and 4 in node"),
+    ("w.g.kernel(w.k, 8, [w.y, w.x, 1], updates=w.y, reads=w.x, grid_from=w.x[:2])", "three numbers of uint32"),
+    ("w.g.use(w.wide, w.node, 'argument', argument=2)", "8 bytes at 0 of argument 2 of node 'add_scaled' end beyond its 4"),
+    ("[w.g.use(w.count, w.node, 'argument', argument=0), braid.Exec(w.device, w.g)]",
+     "parameter 'count' changes 4 of the 8 bytes of argument 0, an address"),
     ("w.g.kernel(w.bare, 1, [3.5])", "the Python number 3.5.*numpy.float32"),
     ("w.g.kernel(w.bare, -1)", "grid of kernel 'bare' -1"),
     ("w.g.kernel(w.bare, (1, 2, 3, 4))", "grid of kernel 'bare' has 4 sizes"),
@@ -67,6 +80,8 @@ LINES = [
     ("w.frame.set_arg(w.node, 3, 1)", "'add_scaled' has 3 arguments, and no argument 3"),
     ("w.frame.set_arg(w.call, 0, 1)", "node 'call' is no kernel"),
     ("w.frame.set_arg(w.node, 2, None)", "argument 2 of kernel 'add_scaled' is None"),
+    ("w.frame.set_arg(w.node, 2, np.int32(1))", "argument 2 of kernel 'add_scaled' is of type int32, not float32"),
+    ("w.frame.set_parameter(w.param, np.int32(2))", "parameter 'step' is of type int32, not float32"),
     ("w.frame.set_parameter(w.param, np.float64(2))", "parameter 'step' has 8 bytes.*float32"),
     ("w.frame.set_parameter(w.node, 2)", "is no parameter"),
     ("w.frame.launch('fast')", "'fast' is no stream"),
@@ -85,7 +100,7 @@ def test_misuse_names_the_thing(device, add_scaled, line, message):
     world = World(device, add_scaled)
     before = len(world.g)
     with pytest.raises(braid.Error, match=message) as caught:
-        eval(line, {"w": world, "np": np, "braid": braid})
+        eval(line, {"w": world, "np": np, "braid": braid, "ctypes": ctypes})
     assert caught.value.status.startswith("BRAID_")
     assert len(world.g) == before
     world.frame.run()  # nothing is broken
