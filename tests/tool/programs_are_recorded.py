@@ -29,7 +29,7 @@ def frames_are_found_by_their_launches():
     assert alone == "sum 11\n" and done.out.startswith(alone), (alone, done.out)
     # A copy, three launches, a copy back and the wait.
     assert re.findall(r"frame \d: (\d+) operations", done.out) == ["6", "6"], done.out
-    assert "6 launches of kernels, 0 of graphs, 4 copies and fills, 1 streams" in done.out, done.out
+    assert "6 launches of kernels, 0 of graphs, 4 copies and fills, 1 stream\n" in done.out, done.out
 
 
 def the_number_of_frames_is_the_users():

@@ -178,14 +178,17 @@ static void print_record(const char *path, const braid_record_contents *contents
         graphs += kind == BRAID_RECORD_GRAPH;
         copies += kind == BRAID_RECORD_COPY || kind == BRAID_RECORD_FILL;
     }
-    printf("%s: %" PRIu32 " frame%s, %" PRIu32 " operations\n", path, contents->num_frames,
-           output_plural(contents->num_frames), contents->num_operations);
-    printf("  %" PRIu32 " launches of kernels, %" PRIu32 " of graphs, %" PRIu32
-           " copies and fills, %" PRIu32 " streams\n",
-           launches, graphs, copies, contents->num_streams);
+    printf("%s: %" PRIu32 " frame%s, %" PRIu32 " operation%s\n", path, contents->num_frames,
+           output_plural(contents->num_frames), contents->num_operations,
+           output_plural(contents->num_operations));
+    printf("  %" PRIu32 " launch%s of kernels, %" PRIu32 " of graphs, %" PRIu32
+           " copies and fills, %" PRIu32 " stream%s\n",
+           launches, launches == 1 ? "" : "es", graphs, copies, contents->num_streams,
+           output_plural(contents->num_streams));
     for (uint32_t i = 0; i < contents->num_frames; i++)
-        printf("  frame %" PRIu32 ": %" PRIu32 " operations\n", i,
-               contents->frames[i].num_operations);
+        printf("  frame %" PRIu32 ": %" PRIu32 " operation%s\n", i,
+               contents->frames[i].num_operations,
+               output_plural(contents->frames[i].num_operations));
     if (contents->num_frames == 0)
         printf("  no part of the launches repeats: all operations are in the record\n");
     for (uint32_t i = 0; i < contents->num_strangers; i++)

@@ -11,6 +11,7 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "output.h"
 #include "printable.h"
 #include "replay_compare.h"
 #include "run_arguments.h"
@@ -136,10 +137,11 @@ static enum exit_status find_functions(struct replaying *replaying)
 
 static void print_file(const struct capture_file *file)
 {
-    printf("%zu bytes: frame %" PRIu64 " of %s, %" PRIu32 " nodes, %" PRIu32 " kernels, %" PRIu32
-           " resources\n",
-           file->num_bytes, file->frame, file->backend, file->num_nodes, file->num_kernels,
-           file->num_resources);
+    printf("%zu bytes: frame %" PRIu64 " of %s, %" PRIu32 " node%s, %" PRIu32 " kernel%s, %" PRIu32
+           " resource%s\n",
+           file->num_bytes, file->frame, file->backend, file->num_nodes,
+           output_plural(file->num_nodes), file->num_kernels, output_plural(file->num_kernels),
+           file->num_resources, output_plural(file->num_resources));
 }
 
 static enum exit_status open_device(const struct replaying *replaying,
