@@ -93,7 +93,19 @@ static braid_node add_value_to(struct making *making, const char *name, braid_re
     return node;
 }
 
-// A grid that is read, a trap, a call, and an edge to an earlier node.
+// Data of the program that no buffer holds.
+static struct own {
+    const float *in;
+    uint32_t *calls;
+} own;
+
+static void mark_here(void *user)
+{
+    const struct own *it = user;
+    it->calls[4] += (uint32_t)it->in[3];
+}
+
+// A grid that is read, a trap, two calls, and an edge to an earlier node.
 static void add_on_the_cpu(struct making *making, braid_resource calls, void *counter)
 {
     braid_graph *graph = making->graph;
@@ -120,6 +132,14 @@ static void add_on_the_cpu(struct making *making, braid_resource calls, void *co
                                                       .call = note,
                                                       .user_resource = calls },
                                   NULL));
+    check_ok(braid_graph_add_host_call(
+        graph,
+        &(braid_host_call){ .node.name = "mark",
+                            BRAID_ACCESSES({ making->in, BRAID_READ }, { calls, BRAID_READ_WRITE }),
+                            .call = mark_here,
+                            .user = &own },
+        NULL));
+    own = (struct own){ making->memory[0], counter };
     const float factor = 2;
     check_ok(braid_graph_add_kernel(
         graph,

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <braid/audit.h>
 
@@ -74,6 +75,28 @@ static enum exit_status allocate(struct replay_device *device)
     return status;
 }
 
+// Host calls of the CPU alone find the memory where they look for it.
+static enum exit_status list_declared(struct replay_device *device)
+{
+    const struct capture_file *file = device->replay.file;
+    const struct capture_access *accesses = file->accesses.items;
+    braid_device_info info;
+    braid_device_get_info(device->device, &info);
+    if (strcmp(info.backend, "cpu") != 0)
+        return EXIT_DONE;
+    device->declared = calloc(file->accesses.num + 1, sizeof(*device->declared));
+    if (!device->declared)
+        return fail(EXIT_FAILED, "out of memory for the accesses of %s", file->path);
+    device->replay.declared = device->declared;
+    for (size_t i = 0; i < file->accesses.num; i++) {
+        uint64_t offset;
+        uint32_t buffer = capture_buffer_of(file, accesses[i].resource, &offset);
+        if (file->resources[buffer].kind == CAPTURE_BUFFER)
+            device->declared[i] = device->memory[buffer] + offset;
+    }
+    return EXIT_DONE;
+}
+
 static enum exit_status enable(const struct replay_device *device, uint32_t node, bool is_enabled)
 {
     braid_node handle = braid_graph_get_node(device->graph, node);
@@ -106,6 +129,8 @@ enum exit_status replay_device_open(const struct replay_graph *replay,
         return fail_in_library();
     enum exit_status status = allocate(out_device);
     if (status == EXIT_DONE)
+        status = list_declared(out_device);
+    if (status == EXIT_DONE)
         status = replay_device_fill(out_device);
     return status == EXIT_DONE ? make_exec(out_device) : status;
 }
@@ -119,6 +144,7 @@ void replay_device_close(struct replay_device *device)
             braid_memory_free(device->device, device->memory[i]);
     }
     free(device->memory);
+    free(device->declared);
     if (device->device)
         braid_device_close(device->device);
 }

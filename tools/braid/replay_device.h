@@ -11,7 +11,7 @@
 struct replay_device {
     struct replay_graph replay;
     braid_device *device;
-    unsigned char **memory;
+    unsigned char **memory, **declared;
     braid_graph *graph;
     braid_exec *exec; // its nodes are all disabled but one
 };

@@ -148,6 +148,8 @@ static braid_status add_work(struct building *building, uint32_t index,
     }
     braid_host_call call = { .node = *options, .call = building->replay->host_calls[index] };
     call.user = pointer_of(building, node, 0, &call.user_resource);
+    if (!call.user && !call.user_resource.graph && building->replay->declared)
+        call.user = (void *)(uintptr_t)&building->replay->declared[node->first_access];
     return braid_graph_add_host_call(building->graph, &call, out_node);
 }
 

@@ -12,6 +12,9 @@ struct replay_graph {
     // By resource: of a buffer, and of a transient one that does not share memory.
     unsigned char *const *memory;
     braid_host_function *const *host_calls; // by node; NULL: the node does nothing
+    // By access, for host calls whose data the file lacks: the address of what a node declares,
+    // NULL if it is no buffer of the program. NULL: functions of the host cannot use the memory.
+    unsigned char *const *declared;
     bool is_planned; // with accesses and edges, and transient buffers of the plan; else every node
                      // is alone
 };
