@@ -34,6 +34,7 @@ def rows(page, name):
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in table.split("</tr>")]
     clean = [[html.unescape(re.sub(r"<[^>]*>", "", cell)).replace("\xa0", " ") for cell in row]
              for row in cells]
+    assert {len(row) for row in clean if row} <= {table.count("<th")}, table  # each column has its heading
     return [row for row in clean if row]
 
 

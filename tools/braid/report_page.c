@@ -281,7 +281,7 @@ static void write_nodes(const struct page *page)
         fputs("</td>", file);
         write_cell(page, placement.end_ns - placement.start_ns);
         fprintf(file, "<td>%.1f&nbsp;%%</td>", percent(node->total_ns, page->facts.frame_ns));
-        if (report_has_interval(report, node->node))
+        if (report->measured && report_has_interval(report, node->node))
             write_cell(page, interval.end_ns - interval.start_ns);
         else if (report->measured)
             fputs("<td>-</td>", file);
