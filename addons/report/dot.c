@@ -78,6 +78,22 @@ struct dot_words braid_dot_count(uint64_t num, const char *what)
     return words;
 }
 
+struct dot_words braid_dot_iterations(const struct program *body)
+{
+    const char *bound = body->has_condition ? "at most " : "", *comma = "";
+    struct dot_words words = { "" };
+    size_t length = 0;
+    if (body->most != UINT64_MAX || !body->has_condition) {
+        length = (size_t)snprintf(words.text, sizeof(words.text), "%s%s", bound,
+                                  braid_dot_count(body->most, "time").text);
+        comma = ", ";
+    }
+    if (body->expected != body->most || !length)
+        snprintf(words.text + length, sizeof(words.text) - length, "%s%s assumed", comma,
+                 braid_dot_count(body->expected, "time").text);
+    return words;
+}
+
 void braid_dot_write_label(FILE *file, const char *name, const uint64_t *time_ns, const char *note)
 {
     fputs("label=\"", file);

@@ -29,13 +29,17 @@ void braid_dot_write_text(FILE *file, const char *text);
 // A time the way people read it, to three digits or more: 950 ns, 12.5 us, 3.00 ms. The same in
 // every locale.
 struct dot_words {
-    char text[48];
+    char text[80];
 };
 
 struct dot_words braid_dot_time(uint64_t time_ns);
 
 // "1 node", "2 nodes".
 struct dot_words braid_dot_count(uint64_t num, const char *what);
+
+// How often a loop's body runs, and how often the plan assumes where that differs: "at most 192
+// times, 10 times assumed".
+struct dot_words braid_dot_iterations(const struct program *body);
 
 // Writes label="NAME" with the time and the note in lines of their own, each if it is not NULL or
 // empty.

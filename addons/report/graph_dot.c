@@ -399,7 +399,8 @@ static bool writes(const struct graph_access *access, uint32_t resource)
     return access->resource == resource && access->mode != BRAID_READ;
 }
 
-// From the writer of a version to its reader in a later frame.
+// From the writer of a version to its reader in a later frame. The label of a node's edge to itself
+// has room of its own: an xlabel would stand on the head of another edge.
 static void write_frame_edge(const braid_graph *graph, uint32_t reader, uint32_t earlier,
                              FILE *file)
 {
@@ -410,7 +411,8 @@ static void write_frame_edge(const braid_graph *graph, uint32_t reader, uint32_t
         for (uint32_t k = 0; k < node->num_accesses; k++) {
             if (!writes(&accesses[node->first_access + k], resource->versioned))
                 continue;
-            fprintf(file, "    %" PRIu32 " -> %" PRIu32 " [xlabel=\"", i, reader);
+            fprintf(file, "    %" PRIu32 " -> %" PRIu32 " [%s=\"", i, reader,
+                    i == reader ? "label" : "xlabel");
             braid_dot_write_text(file, braid_names_at(&graph->names, resource->name));
             fputs("\", style=dashed, constraint=false, implied=frame];\n", file);
         }

@@ -98,12 +98,10 @@ static void write_arm(struct drawing *drawing, const struct program *arm)
 
 static void begin_body(struct drawing *drawing, const struct program *body, bool is_branch)
 {
-    char label[64];
-    snprintf(label, sizeof(label), "%s", is_branch ? "branch" : "loop");
-    if (body->most != UINT64_MAX && !is_branch)
-        snprintf(label, sizeof(label), "loop, %s%" PRIu64 " time%s",
-                 body->has_condition ? "at most " : "", body->most, body->most == 1 ? "" : "s");
-    braid_dot_begin_box(drawing->file, label, DOT_REGION_LOOK, "region_%" PRIu32, body->node);
+    char label[96];
+    snprintf(label, sizeof(label), "loop, %s", braid_dot_iterations(body).text);
+    braid_dot_begin_box(drawing->file, is_branch ? "branch" : label, DOT_REGION_LOOK,
+                        "region_%" PRIu32, body->node);
 }
 
 // A node of the program. One that has a body stands in a box with the lanes of the body, their

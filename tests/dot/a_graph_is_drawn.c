@@ -129,7 +129,7 @@ static void the_box_of_a_bundle_is_in_that_of_its_loop(void **state)
 static void what_later_frames_read_is_dashed(void **state)
 {
     (void)state;
-    braid_resource codec, before;
+    braid_resource codec, before, sum, last_sum;
     char *drawing = NULL;
     size_t length = 0;
     braid_graph *graph = own_graph();
@@ -143,9 +143,17 @@ static void what_later_frames_read_is_dashed(void **state)
     check_ok(braid_graph_add_host_call(
         graph, &(braid_host_call){ .call = host_function, BRAID_ACCESSES({ codec, BRAID_WRITE }) },
         NULL));
+    check_ok(braid_graph_add_versioned_buffer(graph, "sum", NULL, 2, 64, &sum));
+    check_ok(braid_graph_add_earlier_version(graph, sum, 1, &last_sum));
+    check_ok(braid_graph_add_host_call(
+        graph,
+        &(braid_host_call){ .call = host_function,
+                            BRAID_ACCESSES({ last_sum, BRAID_READ }, { sum, BRAID_WRITE }) },
+        NULL));
     FILE *file = open_memstream(&drawing, &length);
     check_ok(braid_graph_write_dot(graph, file));
     fclose(file);
+    assert_has(drawing, "2 -> 2 [label=\"sum[-1]\", style=dashed"); // beside heads of others
     assert_has(drawing, "1 -> 0 [xlabel=\"codec[-2]\", style=dashed");
     assert_has(drawing, "kind=host, blocking=true");
     free(drawing);

@@ -347,6 +347,39 @@ static void islands_are_boxed(void **state)
     free(drawing);
 }
 
+// Of a loop that its condition ends, the plan counts on 10 iterations unless it is told.
+static void loops_tell_how_often_they_run(void **state)
+{
+    (void)state;
+    static const struct {
+        braid_loop loop;
+        const char *label;
+    } cases[] = {
+        { { .most = 192 }, "\"loop, at most 192 times, 10 times assumed\"" },
+        { { .most = 192, .expected = 192 }, "\"loop, at most 192 times\"" },
+        { { .unbounded = true, .expected = 1 }, "\"loop, 1 time assumed\"" },
+        { { .times = 3 }, "\"loop, 3 times\"" },
+        { { .times = UINT64_MAX }, "\"loop, 18446744073709551615 times\"" },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        static uint32_t more;
+        braid_graph *graph = own_graph();
+        braid_loop loop = cases[i].loop;
+        braid_resource condition;
+        check_ok(braid_graph_add_buffer(graph, "more", &more, sizeof(more), &condition));
+        if (!loop.times)
+            loop.condition = condition;
+        check_ok(braid_graph_begin_loop(graph, &loop, NULL));
+        const braid_kernel_node test = { .kernel = &loop_kernel,
+                                         BRAID_ACCESSES({ condition, BRAID_WRITE }) };
+        check_ok(braid_graph_add_kernel(graph, &test, NULL));
+        check_ok(braid_graph_end(graph));
+        char *drawing = plan_and_draw(graph, 1);
+        assert_has(drawing, cases[i].label);
+        free(drawing);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +392,7 @@ int main(void)
         owning_test(graphviz_takes_any_plan),
         owning_test(an_empty_plan_is_drawn),
         owning_test(islands_are_boxed),
+        owning_test(loops_tell_how_often_they_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
