@@ -70,6 +70,8 @@ static bool allocate(struct timeline *timeline)
         braid_store_take(&timeline->store, timeline->num_nodes, sizeof(uint32_t));
     timeline->frame_origin =
         braid_store_take(&timeline->store, timeline->options.num_frames, sizeof(uint64_t));
+    timeline->lane_y =
+        braid_store_take(&timeline->store, timeline->num_lanes + 1, sizeof(*timeline->lane_y));
     return !timeline->store.failed;
 }
 

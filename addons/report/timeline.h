@@ -26,6 +26,7 @@ struct timeline {
     uint32_t *lane_before;  // per node: the one before it on its lane, or PLAN_NONE
     uint32_t *last_waited;  // per node: of those it waits for, the one that ends last, or PLAN_NONE
     uint64_t *frame_origin; // per frame: its first start
+    double *lane_y;         // for the picture: where each lane begins, and where the last one ends
     uint64_t zero_ns;   // where time 0 is: the first frame's first start, or its launch if known
     struct store store; // holds the arrays
 };

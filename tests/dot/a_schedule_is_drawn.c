@@ -347,7 +347,7 @@ static void islands_are_boxed(void **state)
     free(drawing);
 }
 
-// Of a loop that its condition ends, the plan counts on 10 iterations unless it is told.
+// The plan assumes 10 iterations of a loop that its condition ends, unless the program tells more.
 static void loops_tell_how_often_they_run(void **state)
 {
     (void)state;
