@@ -149,8 +149,8 @@ static double svg_lane_height(const struct svg *svg, uint32_t lane)
 
 // ---- bodies ----
 
-// Bodies stand inside the bars of their loops and branches, below the names: the arms of a branch
-// one below the other, and the first iteration of a loop.
+// Bodies stand inside the bars of their loops and branches, below the names. Arms of a branch stand
+// one below the other. A loop has its first iteration.
 
 #define NAME_HIGH 17.0   // above a body
 #define BELOW_BODY 2.0   // so that the bar has an edge there
