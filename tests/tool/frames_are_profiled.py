@@ -333,19 +333,36 @@ def open_terminal():
         raise
 
 
-def long_work_says_on_a_terminal_how_far_it_is():
+def run_on_a_terminal(is_slow):
+    """What a run shows there. A slow one gets the end of its graph only when it shows something."""
     terminal, other_end = open_terminal()
     with subprocess.Popen([TOOL, "run", "-", "--device", "cpu", "--workers", "2", "--frames", "3"],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=other_end) as process:
+        shown = b""
+        if is_slow:
+            process.stdin.write(b" " * 70000)
+            process.stdin.flush()
+            shown = os.read(terminal, 65536)
         process.communicate(FORK.encode(), timeout=100)
+        os.write(other_end, b"end")
         os.close(other_end)
-        shown = os.read(terminal, 65536).decode()
+        while not shown.endswith(b"end"):
+            shown += os.read(terminal, 65536)
     os.close(terminal)
     assert process.returncode == 0, shown
-    lines = shown.split("\r\033[K")
-    assert "planning" in lines and "running 0 %" in lines, lines
+    return shown[:-3].decode()
+
+
+def long_work_says_on_a_terminal_how_far_it_is():
+    lines = run_on_a_terminal(True).split("\r\033[K")
+    assert "reading" in lines and "planning" in lines and "running 0 %" in lines, lines
     assert lines[0] == "" and lines[-1] == "", lines  # one line in place of another, and none in the end
     assert "running" not in braid("run", "-", "--device", "cpu", "--frames", "1", text=FORK).err
+
+
+def short_work_shows_nothing():
+    """But where a busy machine stops the tool for half a second, now and then."""
+    assert any(run_on_a_terminal(False) == "" for _ in range(20))
 
 
 def tuning_says_how_far_it_is_and_begins_its_table_on_a_line_of_its_own():
@@ -380,5 +397,6 @@ if __name__ == "__main__":
         a_way_has_all_that_was_measured,
         a_way_and_options_that_say_another_are_refused,
         long_work_says_on_a_terminal_how_far_it_is,
+        short_work_shows_nothing,
         tuning_says_how_far_it_is_and_begins_its_table_on_a_line_of_its_own,
     ]))

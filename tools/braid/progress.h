@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
-// Shows `what`, a literal, with a percentage when total > 0. Cheap enough to call often: it draws
-// the same words at most ten times a second, and only when standard error is a terminal.
+// Shows `what`, a literal, with a percentage when total > 0, if the work takes over half a second.
+// Cheap enough to call often: it draws the same words at most ten times a second, and only when
+// standard error is a terminal.
 void progress_show(const char *what, uint64_t done, uint64_t total);
 
 // From now on each step leaves a line on standard error with its name and how long it took.
