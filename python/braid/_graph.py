@@ -22,7 +22,7 @@ from braid._kernel import Kernel
 from braid._lifetime import Hold, Owner, run_deferred
 from braid._memory import (Pointer, PointerTo, Span, as_list, check_same_elements, copied_part, copied_type, describe,
                            name_elements, name_fields, whole_array)
-from braid._notebook import MOST_DRAWN, dag_svg, edges_of
+from braid._notebook import MOST_DRAWN, dag_svg
 from braid._options import TARGETS, CodeUse, CostModel, NodeOptions, PlanOptions, Size, Target, choose, grid_sizes, place_number, sizes, spell_out
 from braid._ranks import Communications
 from braid._text import capture
@@ -550,7 +550,7 @@ class Graph(Communications):
         """The DAG; of a large one the plan, which is a picture whatever its size."""
         if not 0 < len(self) <= MOST_DRAWN:
             return self.plan(costs=CostModel())._repr_svg_() if len(self) else None
-        return dag_svg([node.name for node in self.nodes], edges_of(self.dot()))
+        return dag_svg([node.name for node in self.nodes], self.dot())
 
     # ---- parts of the above ----
 

@@ -70,6 +70,34 @@ def test_a_graph_shows_its_dag(graph):
     assert "lane" in large._repr_svg_()
 
 
+def test_loops_branches_and_bundles_are_boxes():
+    graph = braid.Graph()
+    a, more = np.zeros(1), np.zeros(1, "uint32")
+    with graph.loop(more, most=9, name="until 0"):
+        user = graph.host(print, name="use", updates=a)
+        graph.host(print, name="make", excludes=a, prelude_of=user)
+        with graph.branch(more, name="choose"):
+            graph.host(print, name="yes", updates=a)
+            graph.otherwise()
+            graph.host(print, name="a long name " * 20, updates=a)
+        graph.host(print, name="test", reads=a, updates=more)
+    graph.host(print, name="behind", reads=a)
+    picture = xml.fromstring(graph._repr_svg_())
+    rects = {one.get("class") or one.find("{*}title").text: [float(one.get(key)) for key in ("x", "y", "width", "height")]
+             for one in picture.iter() if one.tag.endswith("rect")}
+
+    def is_inside(name, box):
+        (x, y, width, height), (left, top, wide, high) = rects[name], rects[box]
+        return left < x and x + width < left + wide and top < y and y + height < top + high
+
+    inside = {box: {name for name in rects if is_inside(name, box)} for box in ("loop", "bundle", "branch", "if", "else")}
+    assert inside == {"loop": {"use", "make", "yes", "a long name " * 20, "test", "bundle", "branch", "if", "else"},
+                      "bundle": {"use", "make"}, "branch": {"yes", "a long name " * 20, "if", "else"},
+                      "if": {"yes"}, "else": {"a long name " * 20}}
+    names = [one.text for one in picture.iter() if one.tag.endswith("text")]
+    assert {"until 0", "choose", "if", "else"} < set(names) and max(map(len, names)) == 48
+
+
 def drawn(graph):
     """The names, in which row each is, and how many lines there are."""
     picture = xml.fromstring(graph._repr_svg_())

@@ -17,7 +17,7 @@
 
 enum { UNKNOWN, TERMINAL, ELSEWHERE };
 
-#define LATE_NS 500000000u // of work that takes less, nothing is drawn
+#define LATE_NS 500000000u // shorter work shows nothing
 
 static int standard_error; // what it is
 static bool is_verbose;    // each step leaves a line with its time
@@ -27,7 +27,7 @@ static bool is_late;                                     // lines are drawn
 static bool is_drawn;                                    // there is a line to take away
 static const char *step;                                 // now; NULL: none
 static uint64_t step_start, last_drawn;                  // in nanoseconds
-static uint64_t num_done, num_all;                       // of the step
+static uint64_t num_done, num_all;                       // how far the step is
 
 void progress_be_verbose(void)
 {
