@@ -54,7 +54,7 @@ class _Box:
         self.kind, self.head = kind, head
         self.items: List[Union[int, _Box]] = []
         self.size = (0, 0)
-        self.places: List[Tuple[int, int]] = []  # of the items, inside the box
+        self.places: List[Tuple[int, int]] = []  # where each item is inside the box
 
     def nodes(self) -> List[int]:
         inside = [node for one in self.items for node in (one.nodes() if isinstance(one, _Box) else [one])]
