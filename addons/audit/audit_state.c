@@ -86,13 +86,13 @@ static braid_status add_resource(struct audit_state *state, const struct array *
 static braid_status add_traps(struct audit_state *state)
 {
     const braid_exec *exec = state->reach->exec;
-    braid_trap *trap = braid_exec_traps(exec, 0);
+    struct frame_trap *trap = braid_exec_traps(exec, 0);
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < exec->tasks.num_addresses && !status; i++) {
         const struct task_address *address = &exec->tasks.addresses[i];
         if (address->trap)
             status = add(state, (struct audit_part){ .memory = (unsigned char *)trap++,
-                                                     .bytes = sizeof(*trap),
+                                                     .bytes = sizeof(trap->trap),
                                                      .resource = GRAPH_NONE,
                                                      .node = address->node });
     }

@@ -394,11 +394,17 @@ static bool find_loop(const struct backend_task *tasks, const struct program *pr
     return found;
 }
 
+const struct program *braid_exec_find_loop(const braid_exec *exec, uint32_t node)
+{
+    const struct program *loop = NULL;
+    find_loop(exec->tasks.items, &exec->program, node, &loop);
+    return loop;
+}
+
 static uint64_t find_iteration(const braid_exec *exec, const struct running_node *node)
 {
     const struct frame_slot *slot = &exec->frames.slots[node->slot];
-    const struct program *loop = NULL;
-    find_loop(exec->tasks.items, &exec->program, node->node, &loop);
+    const struct program *loop = braid_exec_find_loop(exec, node->node);
     if (!loop)
         return 0;
     return braid_exec_count_iterations(exec, slot, tasks_loop_number(&exec->tasks, loop->node),

@@ -195,6 +195,8 @@ void braid_exec_tell_memory(const braid_exec *exec, braid_exec_info *info);
 bool braid_exec_knows_running(const braid_exec *exec);
 // Adds to a message which nodes ran in all frames in flight, and to its details more of them.
 braid_status braid_exec_add_running(const braid_exec *exec, braid_status status);
+// The innermost loop that the node is in; NULL: it is in none.
+const struct program *braid_exec_find_loop(const braid_exec *exec, uint32_t node);
 
 // exec_wait.c: if the exec has a deadline, waits until the frame has ended. *out_later: that
 // is so, and later ones have not ended, for which the caller need not wait. Errors: BRAID_TIMEOUT
@@ -283,6 +285,6 @@ braid_status braid_exec_add_end(braid_exec *exec, const braid_exec_options *opti
 // BRAID_DEVICE_ERROR.
 braid_status braid_exec_add_traps(braid_exec *exec);
 // Returns the traps of a slot, by number; NULL: there are none.
-braid_trap *braid_exec_traps(const braid_exec *exec, uint32_t slot);
+struct frame_trap *braid_exec_traps(const braid_exec *exec, uint32_t slot);
 
 #endif

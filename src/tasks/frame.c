@@ -307,7 +307,7 @@ void braid_frame_finish(struct frame *frame)
 
 braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const *arenas,
                                 uint64_t number, struct note *notes, const struct box_words *words,
-                                braid_trap *traps, struct frame *out_frame)
+                                struct frame_trap *traps, struct frame *out_frame)
 {
     struct frame frame = { .notes = notes, .traps = traps };
     braid_status status = BRAID_OK;

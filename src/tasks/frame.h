@@ -27,14 +27,25 @@ struct host_calls {
     struct host_call *first;
 };
 
+// A node's trap. Who drives a loop notes the iteration, from 1, in which it first saw a code.
+struct frame_trap {
+    braid_trap trap; // first: a kernel has its address
+    _Atomic uint64_t iteration;
+};
+
+static inline bool frame_trap_is_set(const struct frame_trap *trap)
+{
+    return atomic_load_explicit((const _Atomic uint32_t *)&trap->trap.code, memory_order_acquire);
+}
+
 struct frame {
     unsigned char *arguments;   // all kernels', laid out as in the master copy
     unsigned char *room;        // for the arguments of any one task
     void **args;                // all kernels', node by node: pointers into arguments
     struct backend_task *tasks; // by node index, ready to be submitted
-    struct note *notes; // as many, and a last row whose first word says whether the exec was
-                        // cancelled; NULL: there is no black box
-    braid_trap *traps;  // by number
+    struct note *notes;       // as many, and a last row whose first word says whether the exec was
+                              // cancelled; NULL: there is no black box
+    struct frame_trap *traps; // by number
     uint32_t num_tasks;
     struct backend *backend;            // at place 0
     const struct places *places;        // as those of its tasks
@@ -62,7 +73,7 @@ struct box_words {
 // copy could not be asked about).
 braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const *arenas,
                                 uint64_t number, struct note *notes, const struct box_words *words,
-                                braid_trap *traps, struct frame *out_frame);
+                                struct frame_trap *traps, struct frame *out_frame);
 // Has the backend look at a task: it makes the detour of a copy, which depends on the frame's
 // memory, and checks a kernel.
 braid_status braid_frame_prepare(const struct frame *frame, struct backend_task *task);

@@ -190,10 +190,18 @@ static void a_loop_may_wait_for_that_of_a_later_launch(void **state)
     assert_int_equal(contract_number(contract, sums + 1), 7);
 }
 
+struct failing {
+    bool fails;
+    uint32_t num_before; // calls that succeed before
+};
+
 static braid_status fail_if_told(braid_device *device, braid_stream *stream, void *user)
 {
     (void)device, (void)stream;
-    return *(const bool *)user ? BRAID_BUSY : BRAID_OK;
+    struct failing *failing = user;
+    if (failing->fails && failing->num_before)
+        return failing->num_before--, BRAID_OK;
+    return failing->fails ? BRAID_BUSY : BRAID_OK;
 }
 
 // No launch is there to return it.
@@ -201,20 +209,23 @@ static void a_failure_inside_is_told_once_by_a_wait(void **state)
 {
     struct contract *contract = *state;
     struct turns turns = { .most = 3 };
-    bool fails = true;
+    struct failing failing = { .fails = true };
     uint32_t *sum = contract_numbers(contract, 1);
-    braid_exec *exec = make_exec(contract, graph_of(contract, &turns, sum, fail_if_told, &fails));
+    braid_exec *exec = make_exec(contract, graph_of(contract, &turns, sum, fail_if_told, &failing));
     check_ok(braid_exec_launch(exec, NULL));
-    check_fails(braid_exec_wait(exec), BRAID_BUSY, "launch of node 2 'call'");
+    check_fails(braid_exec_wait(exec), BRAID_BUSY, "iteration 0: launch of node 2 'call'");
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, sum), 0);
     assert_int_equal(atomic_load(&turns.num), 1);
-    fails = false;
+    failing.fails = false;
     atomic_store(&turns.num, 0);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, sum), 7);
-    fails = true;
+    failing = (struct failing){ .fails = true, .num_before = 2 };
+    check_ok(braid_exec_launch(exec, NULL));
+    check_fails(braid_exec_wait(exec), BRAID_BUSY, "iteration 2: launch of node 2 'call'");
+    assert_non_null(strstr(braid_error_get_message(), "frame 2: launch of node 0 'loop'"));
     for (int i = 0; i < 3; i++) // each has a failure, in a place of its own
         check_ok(braid_exec_launch(exec, NULL));
     contract_destroy_exec(contract, exec); // which leaves the device as it is

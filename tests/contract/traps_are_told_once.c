@@ -2,6 +2,7 @@
 // A wait tells of each trap that a kernel wrote, with its node, code and payload, once.
 #include <string.h>
 
+#include "contract/counting.h"
 #include "contract/groups.h"
 #include "contract/nodes.h"
 #include "support/sanitizers.h"
@@ -51,7 +52,7 @@ static void a_trap_is_told_once(void **state)
     trapping.from[2] = 0x04030201;
     run(&trapping);
     check_fails(braid_exec_wait(trapping.exec), BRAID_TRAPPED,
-                "trapped: code 7, payload 01020304000000000000000000000000");
+                "trapped in frame 1: code 7, payload 01020304000000000000000000000000");
     assert_non_null(strstr(braid_error_get_message(), "node 0 'trapping'"));
     check_ok(braid_exec_wait(trapping.exec));
     trapping.from[0] = 0;
@@ -60,7 +61,7 @@ static void a_trap_is_told_once(void **state)
     trapping.from[0] = 8;
     run(&trapping);
     check_fails(braid_exec_wait_for(trapping.exec, BRAID_LAST_FRAME, TEST_TIMEOUT_NS),
-                BRAID_TRAPPED, "code 8");
+                BRAID_TRAPPED, "in frame 3: code 8");
     check_ok(braid_exec_wait(trapping.exec));
 }
 
@@ -119,7 +120,8 @@ static void a_trap_of_a_frame_that_runs_is_told_once_it_has_ended(void **state)
     check_ok(braid_exec_wait_for(standing.exec, 0, UINT64_MAX));
     check_still_closed(closed);
     gate_open(closed);
-    check_fails(braid_exec_wait(standing.exec), BRAID_TRAPPED, "code 7, payload 01020304");
+    check_fails(braid_exec_wait(standing.exec), BRAID_TRAPPED,
+                "trapped in frame 1: code 7, payload 01020304");
     assert_null(strstr(braid_error_get_message(), "later frame"));
     check_ok(braid_exec_wait(standing.exec));
 }
@@ -139,10 +141,47 @@ static void a_payload_that_a_later_frame_may_write_is_told_as_such(void **state)
     gate_wait_until_entered(closed);
     check_fails(
         braid_exec_wait_for(standing.exec, 0, UINT64_MAX), BRAID_TRAPPED,
-        "payload 01020304000000000000000000000000, into which a later frame may be writing");
+        "trapped in frame 0 or a later one: code 7, payload 01020304000000000000000000000000, into "
+        "which a later frame may be writing");
     check_still_closed(closed);
     gate_open(closed);
     check_ok(braid_exec_wait(standing.exec));
+}
+
+static void do_nothing(void *user)
+{
+    (void)user;
+}
+
+// A second node gives the code to the first one, so it traps from the second iteration on.
+static void a_trap_in_a_loop_has_its_iteration(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *from = contract_host_numbers(contract, 6);
+    braid_graph *graph = contract_graph(contract);
+    const bool is_driven = contract->mode == BRAID_MODE_STREAMS;
+    braid_exec_info info;
+    memset(from, 0, sizeof(braid_trap));
+    begin_loop(graph, (braid_loop){ .node.name = "loop", .times = 4 });
+    braid_node trapping = add_trapping(graph, "trapping", from);
+    braid_node last = add_fill(graph, (braid_node_options){ AFTER(trapping) }, from, 7, 1);
+    if (is_driven) // the host drives a loop with a host call
+        add_host(graph, (braid_node_options){ AFTER(last) }, do_nothing, NULL);
+    check_ok(braid_graph_end(graph));
+    braid_exec *exec = make_exec(contract, graph);
+    braid_exec_get_info(exec, &info);
+    const bool is_known = contract_is_on_host() || strstr(info.reason, "the host drives");
+    assert_true(is_known || !is_driven);
+    for (uint32_t frame = 0; frame < 2; frame++) {
+        char wanted[160];
+        from[0] = 0;
+        check_ok(braid_exec_launch(exec, NULL));
+        snprintf(wanted, sizeof(wanted),
+                 "trapped in frame %u of loop 0 'loop', iteration %s: code 7", frame,
+                 is_known ? "1" : "unknown");
+        check_fails(braid_exec_wait(exec), BRAID_TRAPPED, wanted);
+        check_ok(braid_exec_wait(exec));
+    }
 }
 
 static void a_trap_is_no_value_of_a_setter(void **state)
@@ -161,6 +200,7 @@ int run_traps(void)
         contract_test(a_trap_is_told_once),
         contract_test(a_trap_of_a_frame_that_runs_is_told_once_it_has_ended),
         contract_test(a_payload_that_a_later_frame_may_write_is_told_as_such),
+        contract_test(a_trap_in_a_loop_has_its_iteration),
         contract_test(a_trap_is_no_value_of_a_setter),
     };
     return contract_run("traps are told once", tests);

@@ -31,7 +31,7 @@ static void a_kernel_traps(braid::device &device)
     try {
         exec.wait();
     } catch (const braid::error &error) {
-        is_told = std::strstr(error.what(), "'trapping' (cpu:0) trapped: code 5");
+        is_told = std::strstr(error.what(), "'trapping' (cpu:0) trapped in frame 0: code 5");
     }
     expect(is_told);
     exec.wait();

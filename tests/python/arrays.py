@@ -73,7 +73,7 @@ def test_a_trap_is_raised_once(device, store):
     graph.kernel(store, 1, [braid.Trap(), np.int64(7)], name="trapping")
     frame = braid.Exec(device, graph)
     frame.launch()
-    with pytest.raises(braid.TrappedError, match="node 0 'trapping' .* trapped: code 7, payload 0"):
+    with pytest.raises(braid.TrappedError, match="node 0 'trapping' .* trapped in frame 0: code 7, payload 0"):
         frame.wait()
     frame.wait()
 

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "backends/loop_traps.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/inside.h"
@@ -27,6 +28,8 @@ struct streams_driven {
     struct backend *backend;
     void *word;         // conditions are copied to it; NULL: there are no bodies
     const void *exec;   // whose queue calls are made
+    uint64_t next;      // the frame that is played next; a launch that fails is none
+    uint32_t num_slots; // so many frames later the slot has another one
     atomic_int failure; // no wait has told it yet
     char message[ERROR_MESSAGE_BYTES];
 };
@@ -70,6 +73,8 @@ braid_status braid_streams_driven_create(struct streams_playing *streams, const 
     driven->player = stage->player;
     driven->frame = stage->frame;
     driven->exec = stage->exec;
+    driven->next = stage->slot;
+    driven->num_slots = stage->num_slots;
     driven->backend = stage->device->backend;
     if (!program->num_bodies)
         return BRAID_OK;
@@ -169,6 +174,11 @@ braid_status braid_streams_driven_play(struct streams_playing *streams, const br
         status = play_body(driven, op->position, lane);
         if (!status)
             count(iterations, num + 1);
+        if (task->kind == WORK_LOOP)
+            braid_loop_traps_note(&streams->program->bodies[op->position], driven->frame, num + 1);
+        if (status && task->kind == WORK_LOOP)
+            status = braid_error(status, "iteration %llu: %s", (unsigned long long)num,
+                                 braid_error_get_message());
         if (!status && how->condition && num + 1 < how->most)
             status = read_condition(driven, lane, how->condition, &goes_on);
     }
@@ -207,7 +217,9 @@ static void keep_failure(struct streams_driven *driven, braid_status status)
 {
     if (atomic_load(&driven->failure))
         return;
-    snprintf(driven->message, sizeof(driven->message), "%s", braid_error_get_message());
+    snprintf(driven->message, sizeof(driven->message), "frame %llu: %.*s",
+             (unsigned long long)driven->next, (int)sizeof(driven->message) - 32,
+             braid_error_get_message());
     atomic_store(&driven->failure, (int)status);
 }
 
@@ -229,6 +241,7 @@ static void play_frame(void *user, struct backend_stream *backend)
         keep_failure(driven, status);
         await_part(streams);
     }
+    driven->next += driven->num_slots;
     braid_inside_end(&inside);
 }
 

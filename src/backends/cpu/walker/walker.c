@@ -530,6 +530,10 @@ static braid_status create_program(const struct stage *stage, struct cpu_program
     if (around)
         program->iterations =
             stage->frame->iterations[stage->frame->tasks[stage->program->node].work.loop.number];
+    program->traps_frame = stage->frame;
+    if (around && stage->frame->tasks[stage->program->node].kind == WORK_LOOP &&
+        stage->program->tasks->num_traps)
+        program->traps_of = stage->program;
     pthread_mutex_init(&program->patch_lock, NULL);
     braid_status status = fill_program(stage, program);
     if (status != BRAID_OK)

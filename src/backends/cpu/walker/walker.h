@@ -118,9 +118,11 @@ struct cpu_program {
     struct cpu_program **bodies;    // as in the program
     uint32_t num_bodies;
     // A body has these. The thread that walks the lane of its loop writes them.
-    struct cpu_program *around;   // the program that has the loop; NULL: this is no body
-    _Atomic uint64_t *iterations; // the loop's, by enum iterations
-    const uint32_t *cancelled;    // see backend_task
+    struct cpu_program *around;     // the program that has the loop; NULL: this is no body
+    _Atomic uint64_t *iterations;   // the loop's, by enum iterations
+    const struct program *traps_of; // itself, in the plan, if it is a loop's; NULL: no node traps
+    const struct frame *traps_frame;
+    const uint32_t *cancelled; // see backend_task
     bool is_entered;
     bool is_else;              // the second arm of a branch, which is not counted
     struct cpu_program *other; // the second arm, if this is a first one; NULL: there is none
