@@ -88,10 +88,14 @@ static void add(hsa_signal_t handle, int64_t difference)
     pthread_mutex_unlock(&standin_lock);
 }
 
+// Threads that share a queue ring in any order. A bell says how far packets are written, so it goes
+// up only.
 static void set(hsa_signal_t handle, int64_t value)
 {
     pthread_mutex_lock(&standin_lock);
-    store_value(from_handle(handle), value);
+    struct signal *signal = from_handle(handle);
+    int64_t before = load_value(signal);
+    store_value(signal, signal->rung && before > value ? before : value);
     pthread_mutex_unlock(&standin_lock);
 }
 
