@@ -27,6 +27,7 @@ from braid._memories import Memory, MemoryPool, MemoryPoolInfo
 from braid._memory import Pointer, Trap
 from braid._options import CostModel, ExecOptions, Link, Places
 from braid._ranks import Communicator, Ranks
+from braid._replay import Difference, Replay, replay
 from braid._runner import Runner, RunnerInfo
 from braid._schedule import Placement, PlannedCopy, Schedule, ScheduleInfo, Serialisation, Step
 from braid._text import version
@@ -36,10 +37,10 @@ from braid._tune import Trial, Tuning, tune
 __version__ = version()
 
 __all__ = [
-    "Backend", "BusyError", "Communicator", "Conditional", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo",
+    "Backend", "BusyError", "Communicator", "Conditional", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo", "Difference",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "External", "Failure", "Finding", "FoundDevice", "FrameTiming", "Graph", "HostCallError", "Imported", "ImportInfo", "InputOutputError",
     "InternalError", "InUseError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
-    "MemoryPool", "MemoryPoolInfo", "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Rows", "Runner", "RunnerInfo", "RunningNode", "Schedule",
+    "MemoryPool", "MemoryPoolInfo", "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Replay", "Resource", "Rows", "Runner", "RunnerInfo", "RunningNode", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "TimeoutError", "Timings", "Trap", "TrappedError", "Trial", "Tuning",
-    "UnavailableError", "UnsupportedError", "WaitTiming", "WrongStateError", "audit", "backends", "devices", "inout", "log_to", "read", "tune", "version", "write",
+    "UnavailableError", "UnsupportedError", "WaitTiming", "WrongStateError", "audit", "backends", "devices", "inout", "log_to", "read", "replay", "tune", "version", "write",
 ]

@@ -2,7 +2,7 @@
 // Kernels for the CPU that Python gets as C functions.
 #include <braid/kernel.h>
 
-BRAID_API braid_cpu_function add_scaled, store;
+BRAID_API braid_cpu_function add_scaled, store, count;
 
 // y[i] += factor * x[i], a block for each element
 void add_scaled(const braid_blocks *blocks, void *const *args)
@@ -19,4 +19,12 @@ void store(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
     **(int64_t *const *)args[0] = *(const int64_t *)args[1];
+}
+
+// *to = how often it was called in this process, so no two calls write the same.
+void count(const braid_blocks *blocks, void *const *args)
+{
+    static int64_t num;
+    (void)blocks;
+    **(int64_t *const *)args[0] = ++num;
 }

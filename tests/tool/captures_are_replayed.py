@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A captured frame gives the same in a replay, and a replay names the first node that differs."""
+import json
 import os
 import platform
 import re
@@ -52,6 +53,23 @@ def a_race_is_named_by_the_nodes_that_ran():
         result = replay(capture(folder, "cpu", "race"), "--kernels", KERNELS, status=1)
         assert ("one of 2 nodes from 2 'reads' to 3 'goes on': buffer 'out' differs from byte 2 on"
                 in result.err), result.err
+
+
+def what_was_found_is_written_as_json():
+    with tempfile.TemporaryDirectory() as folder:
+        path = capture(folder, "cpu", "race")
+        report = json.loads(replay(path, "--kernels", KERNELS, "--json", "-", status=1).out)
+        found = report["difference"]
+        assert (report["kind"], report["backend"], report["right"]) == ("replay", "cpu", "as planned"), report
+        assert report["left_out"][0]["name"] == "abs", report
+        assert found["first"] == {"node": 2, "name": "reads"} and found["last"]["name"] == "goes on", found
+        assert (found["writers"], found["buffer"], found["byte"], found["iterations"]) == (2, "out", 2, []), found
+        whole = replay(capture(folder, "cpu", "whole"), "--kernels", KERNELS, "--json", "-")
+        assert json.loads(whole.out)["difference"] is None, whole.out
+        refused = braid("replay", path, "--audit", "--json", "-")
+        assert refused.status == 2 and "leave --json out" in refused.err, refused.err
+        same = capture(folder, "cpu", "whole")
+        assert "/no/folder" in replay(same, "--kernels", KERNELS, "--json", "/no/folder/x", status=1).err
 
 
 def an_audit_names_accesses_that_are_not_declared():
@@ -266,6 +284,7 @@ if __name__ == "__main__":
         a_frame_of_the_cpu_is_replayed,
         kernels_of_the_cpu_need_a_plug_in,
         a_race_is_named_by_the_nodes_that_ran,
+        what_was_found_is_written_as_json,
         an_audit_names_accesses_that_are_not_declared,
         functions_of_other_libraries_are_no_part_of_a_plug_in,
         a_frame_of_cuda_is_replayed,

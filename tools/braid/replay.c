@@ -12,6 +12,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "output.h"
+#include "plan_json.h"
 #include "printable.h"
 #include "replay_compare.h"
 #include "run_arguments.h"
@@ -34,11 +35,12 @@ static const char help[] =
     "  --tolerance X     numbers may differ by X, or by X times the larger one if that is over 1\n"
     "                    (default: no byte may differ)\n"
     "  --type TYPE       the numbers: float32 (default) or float64\n"
+    "  --json OUT        write what was found as JSON\n"
     "  --help            print this text\n";
 
 struct replaying {
     struct run_arguments device, against; // `against` without a backend: a serial run
-    const char *kernels;
+    const char *kernels, *json;
     uint64_t num_lanes; // 0: as captured
     bool is_audit;
     void *plug_in;
@@ -71,8 +73,14 @@ static const struct argument known_options[] = {
     ARGUMENT_NUMBER("iterations", struct replaying, comparison.most_iterations, 1, UINT64_MAX),
     ARGUMENT_FACTOR("tolerance", struct replaying, comparison.tolerance.most),
     ARGUMENT_READ("type", struct replaying, comparison.tolerance, read_type),
+    ARGUMENT_TEXT("json", struct replaying, json),
     { .name = NULL },
 };
+
+static bool prints(const struct replaying *replaying)
+{
+    return !replaying->json || !output_is_stdout(replaying->json);
+}
 
 // A name without a slash is a file, too, and not one of the system's libraries.
 static void *open_plug_in(const char *path)
@@ -128,7 +136,7 @@ static enum exit_status find_functions(struct replaying *replaying)
                         "node %" PRIu32 " '%s' is a host call that writes: --kernels needs a "
                         "function of this name",
                         i, printable_name(node->name).text);
-        if (!calls[i])
+        if (!calls[i] && prints(replaying))
             printf("node %" PRIu32 " '%s', a host call, is left out\n", i,
                    printable_name(node->name).text);
     }
@@ -163,11 +171,80 @@ static enum exit_status compare(struct replaying *replaying)
     return status == EXIT_DONE ? replay_compare_devices(comparison) : status;
 }
 
+// ---- JSON ----
+
+static json_t *node_to_json(const struct capture_file *file, uint32_t node)
+{
+    if (node == CAPTURE_NONE)
+        return json_null();
+    return json_pack("{s:I, s:o}", "node", (json_int_t)node, "name",
+                     plan_json_text(file->nodes[node].name));
+}
+
+static json_t *left_out_to_json(const struct replaying *replaying)
+{
+    const struct capture_file *file = &replaying->file;
+    json_t *left_out = json_array();
+    for (uint32_t i = 0; i < file->num_nodes; i++) {
+        if (file->nodes[i].kind == CAPTURE_HOST && file->nodes[i].is_enabled &&
+            !replaying->comparison.graph.host_calls[i])
+            json_array_append_new(left_out, node_to_json(file, i));
+    }
+    return left_out;
+}
+
+static json_t *iterations_to_json(const struct replay_comparison *comparison, uint32_t node)
+{
+    const struct capture_node *nodes = comparison->graph.file->nodes;
+    json_t *iterations = json_array();
+    uint32_t at = node == CAPTURE_NONE ? CAPTURE_NONE : nodes[node].around;
+    for (; at != CAPTURE_NONE; at = nodes[at].around) {
+        if (comparison->iterations[at])
+            json_array_append_new(iterations,
+                                  json_pack("{s:o, s:I}", "loop",
+                                            node_to_json(comparison->graph.file, at), "iteration",
+                                            (json_int_t)comparison->iterations[at]));
+    }
+    return iterations;
+}
+
+static json_t *difference_to_json(const struct replay_comparison *comparison)
+{
+    const struct capture_file *file = comparison->graph.file;
+    const struct replay_difference *found = &comparison->found;
+    if (!found->is_found)
+        return json_null();
+    return json_pack("{s:o, s:o, s:I, s:o, s:o, s:I, s:s, s:s}", "first",
+                     node_to_json(file, found->node), "last", node_to_json(file, found->last),
+                     "writers", (json_int_t)found->num_writers, "iterations",
+                     iterations_to_json(comparison, found->node), "buffer",
+                     plan_json_text(file->resources[found->buffer].name), "byte",
+                     (json_int_t)found->at, "left", found->left.text, "right", found->right.text);
+}
+
+static enum exit_status write_json(const struct replaying *replaying)
+{
+    const struct capture_file *file = &replaying->file;
+    json_t *json = output_start_json("replay");
+    json_t *own = json_pack(
+        "{s:o, s:I, s:s, s:I, s:o, s:s, s:s, s:o}", "file", plan_json_text(file->path), "frame",
+        (json_int_t)file->frame, "backend", file->backend, "nodes", (json_int_t)file->num_nodes,
+        "left_out", left_out_to_json(replaying), "left", replaying->comparison.left_name, "right",
+        replaying->comparison.right_name, "difference", difference_to_json(&replaying->comparison));
+    enum exit_status status = json && own && json_object_update(json, own) == 0
+                                  ? output_write_json(replaying->json, json)
+                                  : fail(EXIT_FAILED, "out of memory for JSON");
+    json_decref(own);
+    json_decref(json);
+    return status;
+}
+
 static enum exit_status replay(struct replaying *replaying)
 {
     struct replay_comparison *comparison = &replaying->comparison;
     bool is_serial = !replaying->against.backend;
-    print_file(&replaying->file);
+    if (prints(replaying))
+        print_file(&replaying->file);
     if (!replaying->device.backend)
         replaying->device.backend = replaying->file.backend;
     comparison->left_name = is_serial ? "serially" : replaying->device.backend;
@@ -182,7 +259,11 @@ static enum exit_status replay(struct replaying *replaying)
         return replay_device_audit(&comparison->left);
     if (status == EXIT_DONE)
         status = compare(replaying);
-    if (status == EXIT_DONE)
+    if (replaying->json && (status == EXIT_DONE || comparison->found.is_found)) {
+        enum exit_status written = write_json(replaying);
+        status = status == EXIT_DONE ? written : status;
+    }
+    if (status == EXIT_DONE && prints(replaying))
         printf("no output differs: %s and %s\n", comparison->left_name, comparison->right_name);
     return status;
 }
@@ -208,6 +289,8 @@ enum exit_status command_replay(int argc, char **argv)
         return status;
     if (replaying.is_audit && replaying.against.backend)
         return fail(EXIT_BAD_FILE, "--audit compares with no other device: leave --against out");
+    if (replaying.is_audit && replaying.json)
+        return fail(EXIT_BAD_FILE, "--audit writes no JSON: leave --json out");
     status = argument_read_file("replay", argc, argv, optind, &path);
     if (status == EXIT_DONE)
         status = capture_file_read(path, &replaying.file);

@@ -10,18 +10,10 @@
 #include "printable.h"
 #include "replay_device.h"
 
-struct difference {
-    bool is_found;
-    uint32_t node; // whose output differs; CAPTURE_NONE: no node declares that it writes it
-    uint32_t buffer;
-    uint64_t at;
-    struct replay_value left, right;
-};
-
 struct comparing {
     struct replay_comparison *comparison;
-    struct difference difference; // the first one
-    uint64_t num_iterations;      // all loops', so far
+    struct replay_difference difference; // the first one
+    uint64_t num_iterations;             // all loops', so far
     // Called on a walk through the frame, as one thread would run it.
     enum exit_status (*run)(struct comparing *comparing, uint32_t node);
 };
@@ -183,8 +175,8 @@ static struct who name_node(const struct replay_comparison *comparison, uint32_t
 }
 
 // A plan is compared once all its nodes have run: then any that writes the byte may be at fault.
-static enum exit_status tell(const struct replay_comparison *comparison,
-                             const struct difference *difference)
+static enum exit_status tell(struct replay_comparison *comparison,
+                             const struct replay_difference *difference)
 {
     const struct capture_file *file = comparison->graph.file;
     uint32_t num_writers = 0, last = difference->node;
@@ -196,6 +188,9 @@ static enum exit_status tell(const struct replay_comparison *comparison,
         num_writers++;
         last = file->order[i];
     }
+    comparison->found = *difference;
+    comparison->found.last = last;
+    comparison->found.num_writers = num_writers;
     if (difference->node != CAPTURE_NONE && num_writers <= 1)
         snprintf(who, sizeof(who), "node %s", name_node(comparison, difference->node).text);
     else if (difference->node != CAPTURE_NONE)
@@ -218,12 +213,12 @@ static void compare(struct comparing *comparing, uint32_t node, uint32_t buffer,
     if (!replay_find_difference(room[0], room[1], bytes, tolerance, &at))
         return;
     comparing->difference =
-        (struct difference){ .is_found = true,
-                             .node = node,
-                             .buffer = buffer,
-                             .at = begin + at,
-                             .left = replay_show_value(room[0], at, bytes, tolerance),
-                             .right = replay_show_value(room[1], at, bytes, tolerance) };
+        (struct replay_difference){ .is_found = true,
+                                    .node = node,
+                                    .buffer = buffer,
+                                    .at = begin + at,
+                                    .left = replay_show_value(room[0], at, bytes, tolerance),
+                                    .right = replay_show_value(room[1], at, bytes, tolerance) };
 }
 
 // Reads what both sides have in the buffers that the node writes, and compares. With CAPTURE_NONE
@@ -269,7 +264,7 @@ static enum exit_status read_devices(const struct replay_comparison *comparison,
 
 static enum exit_status run_on_both(struct comparing *comparing, uint32_t node)
 {
-    const struct replay_comparison *comparison = comparing->comparison;
+    struct replay_comparison *comparison = comparing->comparison;
     enum exit_status status = replay_device_run(&comparison->left, node);
     if (status == EXIT_DONE)
         status = replay_device_run(&comparison->right, node);

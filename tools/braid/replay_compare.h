@@ -6,6 +6,16 @@
 #include "replay_device.h"
 #include "replay_differences.h"
 
+struct replay_difference {
+    bool is_found;
+    uint32_t node; // whose output differs; CAPTURE_NONE: no node declares that it writes it
+    uint32_t last; // one of `num_writers` nodes from `node` to this one, if these are more than 1
+    uint32_t num_writers;
+    uint32_t buffer;
+    uint64_t at;
+    struct replay_value left, right;
+};
+
 struct replay_comparison {
     struct replay_graph graph;
     struct replay_tolerance tolerance;
@@ -15,6 +25,7 @@ struct replay_comparison {
     unsigned char *room[2];             // for the largest buffer each
     uint64_t *iterations;               // by node: of loops, for messages; 0: not known
     uint64_t most_iterations;           // all loops', one by one
+    struct replay_difference found;     // the first one, once it was printed
 };
 
 // Whether loops without a condition have no more iterations than that.

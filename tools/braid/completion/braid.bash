@@ -22,7 +22,7 @@ _braid() {
     tune) options="--budget --lanes --device --workers --time-scale --most --out --help" ;;
     report) options="--out --json --frame --unwatched --setter --lanes --sync-cost --most --help" ;;
     simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --most --ranks --pattern --network --workers --hosts --svg --json --help" ;;
-    replay) options="--device --against --audit --kernels --lanes --iterations --tolerance --type --help" ;;
+    replay) options="--device --against --audit --kernels --lanes --iterations --tolerance --type --json --help" ;;
     diff) options="--limit --help" ;;
     kernel) options="--json --help" ;;
     record) options="--out --from --frames --marks --copy-bytes --help" ;;
