@@ -93,10 +93,9 @@ def replay(path: Union[str, os.PathLike[str]], *, device: Union[str, Device, Non
     program = shutil.which("braid" if tool is None else os.fspath(tool))
     if program is None:
         raise UnavailableError(f"a replay takes the tool braid, and there is no {'braid on PATH' if tool is None else tool}")
-    options = {"device": device and _name(device), "against": against and _name(against), "kernels": kernels, "lanes": lanes,
+    options = {"device": device and _name(device), "against": against and _name(against), "kernels": kernels and os.fspath(kernels), "lanes": lanes,
                "iterations": iterations, "tolerance": tolerance, "type": type}
-    words = [f"--{name}={os.fspath(value) if name == 'kernels' else value}" for name, value in options.items()
-             if value is not None]
+    words = [f"--{name}={value}" for name, value in options.items() if value is not None]
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "replay.json")
         process = subprocess.run([program, "replay", *words, f"--json={report}", "--", os.path.abspath(path)],
