@@ -232,9 +232,14 @@ static void a_host_call_that_does_not_return_is_named(void **state)
 }
 
 // In an arm, too, and in the second frame, which does not tell of the first one's iterations.
-static void a_node_of_a_loop_tells_its_iteration(void **state)
+static void do_nothing(void *user)
 {
-    struct contract *contract = *state;
+    (void)user;
+}
+
+// On streams of a driver the host drives a loop that has a call.
+static void tell_iteration(struct contract *contract, bool has_call)
+{
     braid_graph *graph = contract_graph(contract);
     struct gate gate = contract_gate(contract);
     uint32_t *numbers = contract_numbers(contract, 2);
@@ -250,6 +255,8 @@ static void a_node_of_a_loop_tells_its_iteration(void **state)
     check_ok(braid_graph_begin_if(graph, &choice, &branch));
     braid_node stuck = add_gate(graph, (braid_node_options){ 0 }, gate);
     check_ok(braid_graph_end(graph));
+    if (has_call)
+        add_host(graph, (braid_node_options){ AFTER(branch) }, do_nothing, NULL);
     check_ok(braid_graph_end(graph));
     braid_exec *exec = make_exec(contract, graph);
     for (int frame = 0; frame < 2; frame++) {
@@ -267,6 +274,19 @@ static void a_node_of_a_loop_tells_its_iteration(void **state)
 
 // The gate is met in the third iteration of the inner loop, once the outer one has entered it for
 // the second time. The kernel of the other arm has ended by then.
+static void a_node_of_a_loop_tells_its_iteration(void **state)
+{
+    tell_iteration(*state, false);
+}
+
+static void a_node_of_a_loop_that_the_host_drives_is_named(void **state)
+{
+    struct contract *contract = *state;
+    if (contract->mode != BRAID_MODE_STREAMS)
+        skip_because("a driver's graph refuses host calls in loops");
+    tell_iteration(contract, true);
+}
+
 static void a_node_of_a_loop_inside_tells_the_innermost_iteration(void **state)
 {
     struct contract *contract = *state;
@@ -324,6 +344,7 @@ int run_running(void)
         contract_test(a_launch_that_failed_names_the_part_that_runs),
         contract_test(a_host_call_that_does_not_return_is_named),
         contract_test(a_node_of_a_loop_tells_its_iteration),
+        contract_test(a_node_of_a_loop_that_the_host_drives_is_named),
         contract_test(a_node_of_a_loop_inside_tells_the_innermost_iteration),
         contract_test(without_a_black_box_nothing_is_known),
     };

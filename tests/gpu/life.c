@@ -354,6 +354,7 @@ static bool has_driven(const struct world *world)
 static braid_status create_driven(struct world *world)
 {
     world->driven.is_driven = true;
+    world->driven.is_noted = strcmp(world->life->backend, "hip") != 0;
     return life_create_loop(world->frame.device, world->life->mode, &world->driven);
 }
 

@@ -112,7 +112,7 @@ braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct
     if (!loop->is_alone)
         status = unless_left_out(braid_memory_pool_create(device, NULL, &loop->pool));
     const braid_exec_options options = { .mode = mode,
-                                         .black_box = !loop->is_driven,
+                                         .black_box = !loop->is_driven || loop->is_noted,
                                          .pool = loop->pool };
     const braid_exec_options timed = { .mode = mode, .frames_kept = 1, .pool = loop->pool };
     if (!status)
@@ -127,7 +127,9 @@ braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct
     if (status) {
         braid_exec_destroy(loop->exec);
         braid_memory_pool_destroy(loop->pool);
-        *loop = (struct life_loop){ .is_alone = loop->is_alone, .is_driven = loop->is_driven };
+        *loop = (struct life_loop){ .is_alone = loop->is_alone,
+                                    .is_driven = loop->is_driven,
+                                    .is_noted = loop->is_noted };
     }
     loop->scratch_bytes = LIFE_SCRATCH_BYTES;
     return status;

@@ -10,6 +10,7 @@ struct life_loop {
     braid_exec *timed; // the same graph with times, in the same memory
     bool is_alone;     // set before: its execs share no memory
     bool is_driven;    // set before: the host drives it, and keeps no times
+    bool is_noted;     // set before: also then it has a black box, which HIP has not
     braid_memory_pool *pool;
     braid_node node;
     braid_resource scratch; // that a node of the body has

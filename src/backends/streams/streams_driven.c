@@ -147,6 +147,25 @@ static braid_status play_body(const struct streams_driven *driven, uint32_t body
     return status ? status : await_lane(lane);
 }
 
+// A fill in the lane's order notes that the loop or branch has begun, or ended (base/note.h).
+static braid_status note(const struct backend_task *task, const struct stream_lane *lane,
+                         bool ended)
+{
+    struct backend *backend = lane->device->backend;
+    if (!task->note)
+        return BRAID_OK;
+    const struct backend_task fill = {
+        .kind = WORK_FILL,
+        .name = task->name,
+        .node = task->node,
+        .fill = { .to = ended ? &task->note->ended : &task->note->begun,
+                  .value = ended ? ~(task->node + 1) : task->node + 1,
+                  .value_bytes = sizeof(uint32_t),
+                  .num_values = ended ? 1 : 2 },
+    };
+    return backend->ops->submit(backend, lane->stream->backend, &fill);
+}
+
 static void count(_Atomic uint64_t *iterations, uint64_t num)
 {
     atomic_store_explicit(&iterations[ITERATIONS_SINCE_ENTRY], num, memory_order_relaxed);
@@ -154,8 +173,8 @@ static void count(_Atomic uint64_t *iterations, uint64_t num)
         atomic_fetch_add_explicit(&iterations[ITERATIONS_OF_FRAME], 1, memory_order_relaxed);
 }
 
-braid_status braid_streams_driven_play(struct streams_playing *streams, const braid_step *op,
-                                       const struct stream_lane *lane)
+static braid_status play_node(const struct streams_playing *streams, const braid_step *op,
+                              const struct stream_lane *lane)
 {
     const struct streams_driven *driven = streams->driven;
     const struct backend_task *task = &streams->tasks[op->node];
@@ -183,6 +202,16 @@ braid_status braid_streams_driven_play(struct streams_playing *streams, const br
             status = read_condition(driven, lane, how->condition, &goes_on);
     }
     return status;
+}
+
+braid_status braid_streams_driven_play(struct streams_playing *streams, const braid_step *op,
+                                       const struct stream_lane *lane)
+{
+    const struct backend_task *task = &streams->tasks[op->node];
+    braid_status status = note(task, lane, false);
+    if (!status)
+        status = play_node(streams, op, lane);
+    return status || !task->notes_end ? status : note(task, lane, true);
 }
 
 // ---- frames ----
