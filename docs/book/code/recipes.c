@@ -18,9 +18,9 @@ static void add_on_cpu(const braid_blocks *blocks, void *const *args)
 
 // here
 
-static void (*const recipes[])(braid_device *device,
-                               braid_graph *graph) = { reduction, read_back, simulate, simulate,
-                                                       substeps,  diffusion, render,   decode };
+static void (*const recipes[])(braid_device *device, braid_graph *graph) = {
+    reduction, read_back, simulate, simulate, substeps, choose_arms, diffusion, render, decode
+};
 
 int main(void)
 {

@@ -10,8 +10,8 @@
 int main()
 {
     auto device = braid::device::open("cpu");
-    for (auto recipe :
-         { reduction, read_back, simulate, simulate, substeps, diffusion, render, decode }) {
+    for (auto recipe : { reduction, read_back, simulate, simulate, substeps, choose_arms, diffusion,
+                         render, decode }) {
         auto graph = braid::graph::create();
         recipe(device, graph);
     }

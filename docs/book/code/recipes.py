@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines before the recipes in Python: a device, and a folder for files."""
+import contextlib
+import functools
 import os
 import tempfile
 
