@@ -272,8 +272,8 @@ static const char *place_of(const struct kernel_access *access)
     return access->written_at ? access->written_at : access->read_at;
 }
 
-static braid_status add_access(const struct kernel_access *access, uint32_t resource,
-                               struct array *items)
+static braid_status add_acts(const struct kernel_access *access, uint32_t resource, unsigned acts,
+                             struct array *items)
 {
     struct derived_access *known = items->items;
     size_t i = 0;
@@ -286,20 +286,30 @@ static braid_status add_access(const struct kernel_access *access, uint32_t reso
         *known = (struct derived_access){ .resource = resource };
         known = items->items;
     }
-    if (!known[i].acts || ((access->acts & ~known[i].acts) & ACCESSES_WRITES)) {
+    if (!known[i].acts || ((acts & ~known[i].acts) & ACCESSES_WRITES)) {
         known[i].argument = access->parameter;
         known[i].at = place_of(access);
     }
-    known[i].acts |= access->acts;
+    known[i].acts |= acts;
     known[i].mode = mode_of(known[i].acts);
     return BRAID_OK;
+}
+
+static braid_status add_access(const struct kernel_access *access, uint32_t resource,
+                               struct array *items)
+{
+    return add_acts(access, resource, access->acts, items);
 }
 
 static braid_status derive_word(const struct resolver *resolver, const struct kernel_access *access,
                                 struct word word, void *user)
 {
-    if (word.kind == WORD_OF_RESOURCE)
-        return add_access(access, word.resource, user);
+    if (word.kind == WORD_OF_RESOURCE) {
+        const braid_status status = add_access(access, word.resource, user);
+        return status || !access->below || word.before == GRAPH_NONE
+                   ? status
+                   : add_acts(access, word.before, access->below, user);
+    }
     return refuse_elsewhere(resolver, access->parameter,
                             line_of(resolver->kernel, place_of(access)));
 }
@@ -393,8 +403,12 @@ static braid_status check_word(const struct resolver *resolver, const struct ker
     }
     const uint32_t buffer = buffer_of(resolver, word.resource);
     const unsigned declared = find_declared(resolver, buffer);
-    if (covers(declared, access->acts))
-        return add_access(access, buffer, &checker->made);
+    if (covers(declared, access->acts)) {
+        const braid_status status = add_access(access, buffer, &checker->made);
+        return status || !access->below || word.before == GRAPH_NONE
+                   ? status
+                   : add_acts(access, word.before, access->below, &checker->made);
+    }
     if (word.before != GRAPH_NONE && covers(find_declared(resolver, word.before), access->acts))
         return add_access(access, word.before, &checker->made); // it goes backwards from its end
     return refuse_access(resolver, access, buffer, declared);

@@ -62,6 +62,8 @@ struct code_instruction {
     uint32_t first_operand;
     uint32_t access_base; // a value: its address in memory of the device; CODE_NONE: there is none
     uint8_t act;          // enum ptx_act
+    bool is_remainder;    // it subtracts all of a dividend but the rest
+    bool is_wrapped;      // an index below zero counts from an array's end: it adds the length
     const char *why;      // it is refused
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instructions of a function, and their operands.
-#include "accesses/code.h"
+#include "accesses/falls.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -471,5 +471,6 @@ bool braid_code_read_instructions(struct kernel_code *code, struct code_function
         if (!braid_array_put(&function->instructions, &instruction, sizeof(instruction)))
             reader.failed = true;
     }
-    return !reader.failed && !code->sets.failed && braid_code_copy_constants(code, function);
+    return !reader.failed && !code->sets.failed && braid_code_copy_constants(code, function) &&
+           braid_falls_note(function);
 }

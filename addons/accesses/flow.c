@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "accesses/falls.h"
 #include "base/host_memory.h"
 
 // Sets grow at most along a chain of instructions that stand in reverse order, which is short. From
@@ -22,6 +23,7 @@ struct place {
     const struct code_operand *operands;
     uint32_t first_cell;
     uint32_t step; // a number that divides the result
+    bool falls;    // the result may be a number below zero
 };
 
 static struct source_sets *sets_of(const struct place *place)
@@ -87,10 +89,13 @@ static void grow(const struct place *place, uint32_t *set, uint32_t more)
 static void give_cell(const struct place *place, uint32_t cell, uint32_t set)
 {
     uint32_t *step = &place->flow->steps[cell];
+    bool *falls = &place->flow->falls[cell];
     const uint32_t common = source_divisor(*step, place->step);
     grow(place, &place->flow->values[cell], set);
-    place->flow->changed = place->flow->changed || common != *step;
+    place->flow->changed = place->flow->changed || common != *step || (place->falls && !*falls);
     *step = common;
+    place->flow->has_falls = place->flow->has_falls || place->falls;
+    *falls = *falls || place->falls;
 }
 
 static void give_value(const struct place *place, const struct code_value *value, uint32_t set)
@@ -241,6 +246,21 @@ static uint32_t moved_by(const struct place *place, uint32_t set, uint32_t step)
     return braid_sources_change(sets_of(place), SOURCE_MOVE_STEPS, set, (int32_t)step);
 }
 
+static const bool *falling_cells(const struct place *place)
+{
+    return place->flow->falls + place->first_cell;
+}
+
+static bool operand_falls(const struct place *place, uint32_t index)
+{
+    return braid_falls_operand(place->function, place->instruction, index, falling_cells(place));
+}
+
+static uint32_t sunk_if(const struct place *place, bool falls, uint32_t set)
+{
+    return falls ? change(place, SOURCE_SINK, set) : set;
+}
+
 // The least number has no other sign.
 static int64_t negated(int64_t number)
 {
@@ -255,20 +275,27 @@ static void add(const struct place *place)
     const uint32_t first = sources_of_operand(place, operand_at(place, 1)),
                    second = sources_from(place, 2);
     const int64_t by = number ? (subtracts ? negated(number->number) : number->number) : 0;
+    const bool sinks = subtracts || operand_falls(place, 2);
     if (number && by == (int32_t)by && place->flow->num_passes < PASSES_WITH_OFFSETS)
         give(place, braid_sources_change(sets_of(place), SOURCE_MOVE, first, (int32_t)by));
     else if (number)
-        give(place, moved_by(place, first, step_of_number(by < 0 ? negated(by) : by, false)));
+        give(place,
+             sunk_if(place, by < 0,
+                     moved_by(place, first, step_of_number(by < 0 ? negated(by) : by, false))));
     else
-        give(place, join(place, moved_by(place, first, step_of(place, 2)),
-                         moved_by(place, second, subtracts ? 1 : step_of(place, 1))));
+        give(place, join(place, sunk_if(place, sinks, moved_by(place, first, step_of(place, 2))),
+                         sunk_if(place, subtracts || operand_falls(place, 1),
+                                 moved_by(place, second, subtracts ? 1 : step_of(place, 1)))));
 }
 
 static void multiply_and_add(const struct place *place)
 {
     const uint32_t products = change(place, SOURCE_MOVE_ANYHOW, product(place));
-    give(place,
-         join(place, products, moved_by(place, sources_from(place, 3), step_of_product(place))));
+    const bool falls =
+        braid_falls_product(place->function, place->instruction, falling_cells(place));
+    give(place, join(place, products,
+                     sunk_if(place, falls,
+                             moved_by(place, sources_from(place, 3), step_of_product(place)))));
 }
 
 static void shift(const struct place *place, bool left)
@@ -507,6 +534,26 @@ static uint32_t load(const struct place *place, const struct code_operand *addre
     return is_known ? set : join(place, set, make(place, SOURCE_UNKNOWN));
 }
 
+// A number from memory of the device counts as at least zero.
+static bool loads_falling(const struct place *place)
+{
+    const struct flow *flow = place->flow;
+    uint32_t num, from = sources_of_operand(place, operand_at(place, 1));
+    if (place->instruction->space == CODE_LOCAL || place->instruction->space == CODE_SHARED)
+        return flow->stored_falls;
+    if (place->instruction->space == CODE_GLOBAL)
+        return false;
+    const uint64_t *members = braid_sources_members(sets_of(place), from, &num);
+    bool falls = false;
+    for (uint32_t i = 0; i < num && !falls; i++) {
+        const enum source_kind kind = source_kind(members[i]);
+        falls = kind == SOURCE_CELL
+                    ? flow->falls[source_item(members[i])]
+                    : (kind == SOURCE_LOCAL || kind == SOURCE_SHARED) && flow->stored_falls;
+    }
+    return falls;
+}
+
 // Elements of a vector stand one behind the other. It has several registers, or one of its own
 // kind.
 static void load_all(const struct place *place)
@@ -521,6 +568,14 @@ static void load_all(const struct place *place)
     }
 }
 
+static void store_inside(const struct place *place, uint32_t *all, uint32_t set)
+{
+    struct flow *flow = place->flow;
+    grow(place, all, set);
+    flow->changed = flow->changed || (place->falls && !flow->stored_falls);
+    flow->stored_falls = flow->stored_falls || place->falls;
+}
+
 static void store_at(const struct place *place, uint64_t source, uint32_t set)
 {
     struct flow *flow = place->flow;
@@ -529,10 +584,10 @@ static void store_at(const struct place *place, uint64_t source, uint32_t set)
         give_cell(place, source_item(source), set);
         break;
     case SOURCE_LOCAL:
-        grow(place, &flow->local, set);
+        store_inside(place, &flow->local, set);
         break;
     case SOURCE_SHARED:
-        grow(place, &flow->shared, set);
+        store_inside(place, &flow->shared, set);
         break;
     default:
         break; // what is stored in memory of the device is loaded from there
@@ -544,9 +599,9 @@ static void store(const struct place *place, const struct code_operand *address,
     struct flow *flow = place->flow;
     uint32_t num, to = sources_of_operand(place, address);
     if (place->instruction->space == CODE_LOCAL)
-        grow(place, &flow->local, set);
+        store_inside(place, &flow->local, set);
     else if (place->instruction->space == CODE_SHARED)
-        grow(place, &flow->shared, set);
+        store_inside(place, &flow->shared, set);
     else if (place->instruction->space != CODE_GLOBAL) {
         braid_sources_members(sets_of(place), to, &num);
         for (uint32_t i = 0; i < num; i++)
@@ -586,12 +641,18 @@ static void call(const struct place *place)
                place->instruction->statement->begin);
         return;
     }
-    for (uint32_t i = 0; i < arguments->num; i++)
-        give_cell(place, first + to[i].cell,
-                  passed(place, &code_values(place->function, arguments)[i]));
-    for (uint32_t i = 0; i < results->num; i++)
-        give_value(place, &code_values(place->function, results)[i],
+    struct place each = *place;
+    for (uint32_t i = 0; i < arguments->num; i++) {
+        const struct code_value *argument = &code_values(place->function, arguments)[i];
+        each.falls = argument->cell == CODE_NONE ? argument->is_number && argument->number < 0
+                                                 : falling_cells(place)[argument->cell];
+        give_cell(&each, first + to[i].cell, passed(place, argument));
+    }
+    for (uint32_t i = 0; i < results->num; i++) {
+        each.falls = flow->falls[first + from[i].cell];
+        give_value(&each, &code_values(place->function, results)[i],
                    flow->values[first + from[i].cell]);
+    }
 }
 
 // ---- passes ----
@@ -664,6 +725,10 @@ static void run_function(struct flow *flow, const struct flow_function *reached)
             .first_cell = reached->first_cell,
         };
         place.step = step_of_result(&place);
+        const bool loads =
+            instructions[i].operation == CODE_LOAD || instructions[i].operation == CODE_FETCH;
+        place.falls = braid_falls(function, &instructions[i], falling_cells(&place)) ||
+                      (loads && loads_falling(&place));
         run(&place);
     }
 }
@@ -706,7 +771,22 @@ static bool reach_all(struct flow *flow, uint32_t entry)
     }
     flow->values = braid_allocate_zeroed(flow->num_cells, sizeof(*flow->values));
     flow->steps = braid_allocate_zeroed(flow->num_cells, sizeof(*flow->steps));
-    return flow->values && flow->steps;
+    flow->falls = braid_allocate_zeroed(flow->num_cells, sizeof(*flow->falls));
+    return flow->values && flow->steps && flow->falls;
+}
+
+static void run_all(struct flow *flow, uint32_t entry)
+{
+    const struct flow_function *functions = flow->functions.items;
+    flow->num_passes = 0;
+    do {
+        flow->changed = false;
+        for (size_t i = 0; i < flow->functions.num; i++)
+            run_function(flow, &functions[i]);
+        if (++flow->num_passes == MOST_PASSES)
+            refuse(flow, "its values depend on each other in too long a chain",
+                   flow->code->functions[entry].ptx->begin);
+    } while (flow->changed && !flow->why && !flow->code->sets.failed);
 }
 
 bool braid_flow_find(struct kernel_code *code, uint32_t entry, struct flow *out_flow)
@@ -719,15 +799,13 @@ bool braid_flow_find(struct kernel_code *code, uint32_t entry, struct flow *out_
         braid_flow_finish(out_flow);
         return false;
     }
-    const struct flow_function *functions = out_flow->functions.items;
-    do {
-        out_flow->changed = false;
-        for (size_t i = 0; i < out_flow->functions.num; i++)
-            run_function(out_flow, &functions[i]);
-        if (++out_flow->num_passes == MOST_PASSES)
-            refuse(out_flow, "its values depend on each other in too long a chain",
-                   code->functions[entry].ptx->begin);
-    } while (out_flow->changed && !out_flow->why && !code->sets.failed);
+    run_all(out_flow, entry);
+    // The sets have addresses that numbers moved before these were known to fall.
+    if (out_flow->has_falls && !out_flow->why) {
+        memset(out_flow->values, 0, out_flow->num_cells * sizeof(*out_flow->values));
+        out_flow->local = out_flow->shared = 0;
+        run_all(out_flow, entry);
+    }
     if (code->sets.failed)
         braid_flow_finish(out_flow);
     return !code->sets.failed;
@@ -739,5 +817,6 @@ void braid_flow_finish(struct flow *flow)
     braid_free(flow->cell_of);
     braid_free(flow->values);
     braid_free(flow->steps);
+    braid_free(flow->falls);
     *flow = (struct flow){ 0 };
 }

@@ -17,12 +17,14 @@ struct flow {
     uint32_t *cell_of;      // by function of the module: its first cell; CODE_NONE: not reached
     uint32_t *values;       // by cell: a set of sources
     uint32_t *steps;        // by cell: a number that divides it; 0: it has no value
+    bool *falls;            // by cell: its number may be below zero
     uint32_t num_cells;
     uint32_t local, shared; // the sets of all that is stored there
+    bool stored_falls;      // some number there does
     const char *why;        // nobody knows what it does; NULL: somebody does
     const char *at;         // where
     uint32_t num_passes;
-    bool changed;
+    bool changed, has_falls; // some number falls
 };
 
 // Finds all sources, as sets that no instruction makes larger. False: memory ran out.

@@ -51,7 +51,17 @@ static unsigned acts_of(const struct code_instruction *instruction)
     return acts[instruction->act];
 }
 
-static bool take_item(struct kernel_accesses *accesses, uint64_t source,
+// [p-4] is below p.
+static bool goes_down(const struct code_function *function,
+                      const struct code_instruction *instruction)
+{
+    bool is_down = false;
+    for (uint32_t i = 0; i < instruction->num_operands; i++)
+        is_down = is_down || code_operands(function, instruction)[i].offset < 0;
+    return is_down;
+}
+
+static bool take_item(struct kernel_accesses *accesses, uint64_t source, bool is_below,
                       const struct code_instruction *instruction)
 {
     struct kernel_access *item = find_item(accesses, source);
@@ -59,6 +69,8 @@ static bool take_item(struct kernel_accesses *accesses, uint64_t source,
     if (!item)
         return false;
     item->acts |= acts;
+    item->below |= is_below ? acts : 0;
+    item->is_above |= !is_below;
     if ((acts & ACCESSES_READS) && !item->read_at)
         item->read_at = instruction->statement->begin;
     if ((acts & ACCESSES_WRITES) && !item->written_at)
@@ -66,17 +78,20 @@ static bool take_item(struct kernel_accesses *accesses, uint64_t source,
     return true;
 }
 
-static bool take_pointed(struct kernel_accesses *accesses, uint64_t source,
+static bool take_pointed(struct kernel_accesses *accesses, uint64_t source, bool is_below,
                          const struct code_instruction *instruction)
 {
     struct kernel_pointed *pointed = accesses->pointed.items;
-    const struct kernel_pointed added = { source_item(source), acts_of(instruction),
+    const unsigned acts = acts_of(instruction);
+    const struct kernel_pointed added = { source_item(source), acts, is_below ? acts : 0, !is_below,
                                           instruction->statement->begin };
     refuse_pointed(accesses, loaded, instruction->statement->begin);
     for (size_t i = 0; i < accesses->pointed.num; i++) {
         if (pointed[i].place != added.place)
             continue;
         pointed[i].acts |= added.acts;
+        pointed[i].below |= added.below;
+        pointed[i].is_above |= added.is_above;
         return true;
     }
     return braid_array_put(&accesses->pointed, &added, sizeof(added));
@@ -85,16 +100,17 @@ static bool take_pointed(struct kernel_accesses *accesses, uint64_t source,
 // An access through an address that has these sources. Without one that is an address, nobody knows
 // where it goes.
 static bool take(struct kernel_accesses *accesses, const struct kernel_code *code, uint32_t set,
-                 const struct code_instruction *instruction)
+                 bool is_down, const struct code_instruction *instruction)
 {
     uint32_t num;
     const uint64_t *members = braid_sources_members(&code->sets, set, &num);
     bool is_known = false;
     for (uint32_t i = 0; i < num; i++) {
         const enum source_kind kind = source_kind(members[i]);
-        if (kind == SOURCE_WORD && !take_item(accesses, members[i], instruction))
+        const bool is_below = is_down || source_is_sunk(members[i]);
+        if (kind == SOURCE_WORD && !take_item(accesses, members[i], is_below, instruction))
             return false;
-        if (kind == SOURCE_POINTED && !take_pointed(accesses, members[i], instruction))
+        if (kind == SOURCE_POINTED && !take_pointed(accesses, members[i], is_below, instruction))
             return false;
         if (kind == SOURCE_VARIABLE)
             accesses->of_variables |= acts_of(instruction);
@@ -126,7 +142,8 @@ static bool take_function(struct kernel_accesses *accesses, const struct flow *f
             continue;
         const uint32_t set =
             braid_flow_sources(flow, reached->first_cell, &values[instructions[i].access_base]);
-        if (!take(accesses, flow->code, set, &instructions[i]))
+        if (!take(accesses, flow->code, set, goes_down(function, &instructions[i]),
+                  &instructions[i]))
             return false;
     }
     return true;

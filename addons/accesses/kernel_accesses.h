@@ -4,9 +4,10 @@
 //
 // Each address of a kernel comes from its parameters, or from a variable of its module, or nothing
 // is proven. The proof assumes that a kernel stays inside the allocation that a pointer points
-// into. It also assumes that memory of the device holds addresses whole, neither scaled nor
-// shifted. Parts become an address by shifts, bit fields, vectors and factors that are numbers.
-// They become none by sums, permutations of bytes and other factors.
+// into. A pointer may also be the end of an allocation, if the kernel goes down from it. It also
+// assumes that memory of the device holds addresses whole, neither scaled nor shifted. Parts become
+// an address by shifts, bit fields, vectors and factors that are numbers. They become none by sums,
+// permutations of bytes and other factors.
 #ifndef BRAID_ACCESSES_KERNEL_ACCESSES_H
 #define BRAID_ACCESSES_KERNEL_ACCESSES_H
 
@@ -22,13 +23,16 @@ struct kernel_access {
     uint32_t parameter;
     uint32_t offset; // 8 bytes there are a pointer; or source_is_anywhere
     unsigned acts;
+    unsigned below;                   // acts at an address that may lie below the pointer
+    bool is_above;                    // some act is at an address that does not
     const char *read_at, *written_at; // the first instruction that does so; NULL: none does
 };
 
 // An access through a pointer that the kernel loads from memory.
 struct kernel_pointed {
     uint32_t place; // where the pointer stands, among the places of the code's sets
-    unsigned acts;
+    unsigned acts, below;
+    bool is_above;
     const char *at; // the first instruction
 };
 

@@ -108,7 +108,8 @@ uint32_t braid_sources_behind(struct source_sets *sets, uint64_t pointer, int64_
     const bool is_known =
         !source_left(pointer) && offset == (int32_t)offset && !source_is_anywhere((uint32_t)offset);
     struct source_place *places = sets->places.items;
-    struct source_place place = { .base = source_at_left(pointer, 0),
+    const bool is_below = source_is_sunk(pointer) || offset < 0;
+    struct source_place place = { .base = source_at_left(pointer, is_below ? 2 : 0),
                                   .offset = is_known ? (uint32_t)offset : SOURCE_ANYWHERE,
                                   .depth = 1 };
     if (source_kind(pointer) == SOURCE_POINTED)
@@ -144,7 +145,13 @@ static void put_loaded(struct source_sets *sets, enum source_kind kind, uint32_t
 
 static void put_moved(struct source_sets *sets, uint64_t source)
 {
-    put_source(sets, source_is_pointer(source) ? source_at_left(source, 1) : source);
+    const bool is_first = source_is_pointer(source) && !source_left(source);
+    put_source(sets, is_first ? source_at_left(source, 1) : source);
+}
+
+static void put_sunk(struct source_sets *sets, uint64_t source)
+{
+    put_source(sets, source_is_pointer(source) ? source_at_left(source, 2) : source);
 }
 
 static uint32_t moved(uint32_t offset, uint32_t by)
@@ -221,7 +228,7 @@ static void meet(struct source_sets *sets, const uint64_t *members, uint32_t num
 {
     const uint32_t item = source_item(lower), offset = source_offset(lower);
     if (has(members, num, source_make(upper, item, moved(offset, 4))))
-        put_moved(sets, source_make(SOURCE_WORD, item, offset));
+        put_sunk(sets, source_make(SOURCE_WORD, item, offset));
 }
 
 static void widen(struct source_sets *sets, const uint64_t *members, uint32_t num, uint64_t source)
@@ -335,18 +342,27 @@ static void change_one(struct source_sets *sets, enum source_change change, uint
     case SOURCE_MOVE:
         if (kind == SOURCE_PARAMETER)
             put(sets, kind, item, moved_address(offset, by));
-        else if (by)
+        else if (by > 0)
             put_moved(sets, source);
+        else if (by)
+            put_sunk(sets, source);
         else
             put_source(sets, source);
         return;
-    default:
+    case SOURCE_MOVE_STEPS:
         if (kind == SOURCE_PARAMETER)
-            put(sets, kind, item,
-                change == SOURCE_MOVE_STEPS ? moved_by_steps(offset, (uint32_t)by)
-                                            : SOURCE_ANYWHERE);
+            put(sets, kind, item, moved_by_steps(offset, (uint32_t)by));
         else
             put_moved(sets, source);
+        return;
+    case SOURCE_SINK:
+        put_sunk(sets, source);
+        return;
+    default:
+        if (kind == SOURCE_PARAMETER)
+            put(sets, kind, item, SOURCE_ANYWHERE);
+        else
+            put_sunk(sets, source);
     }
 }
 

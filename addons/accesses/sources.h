@@ -13,7 +13,7 @@
 // The item of a source is a parameter, a variable or a cell, and its offset one in a parameter. An
 // address is whole in 8 bytes: a value of fewer bytes is none, but two of them may become one.
 // Sources that become addresses by shifts count the bits by which they were shifted to the left. A
-// pointer counts 1 once it was moved, or may have been.
+// pointer counts 1 once it was moved, or may have been, and 2 once it may have been moved down.
 enum source_kind {
     SOURCE_WORD,      // the 8 bytes of a parameter at the offset
     SOURCE_HALF,      // at most 4 bytes of the 4 there
@@ -106,6 +106,12 @@ static inline bool source_is_pointer(uint64_t source)
     return source_kind(source) == SOURCE_WORD || source_kind(source) == SOURCE_POINTED;
 }
 
+// It may lie below the address that the word is.
+static inline bool source_is_sunk(uint64_t source)
+{
+    return source_is_pointer(source) && source_left(source) > 1;
+}
+
 static inline uint32_t source_item(uint64_t source)
 {
     return (uint32_t)(source >> SOURCE_ITEM_AT) & ((1u << (SOURCE_LEFT_AT - SOURCE_ITEM_AT)) - 1);
@@ -132,6 +138,7 @@ enum source_change {
     SOURCE_MOVE,        // by a number of bytes
     SOURCE_MOVE_STEPS,  // by a multiple of a number of bytes
     SOURCE_MOVE_ANYHOW, // by bytes that nobody knows
+    SOURCE_SINK,        // no change but that pointers may have been moved down
     SOURCE_NUM_CHANGES,
 };
 
@@ -141,7 +148,7 @@ enum source_change {
 // 8 bytes, so far behind the address that a pointer is. Nobody knows where, if the pointer was
 // moved: SOURCE_ANYWHERE.
 struct source_place {
-    uint64_t base; // the pointer
+    uint64_t base; // the pointer, which counts 2 if the place may lie below it
     uint32_t offset;
     uint32_t depth; // pointers that lead there
 };

@@ -57,7 +57,10 @@ static struct code_address address_of(const struct kernel_access *access,
                                     .bytes = WORD,
                                     .step = WORD,
                                     .reads = access->acts & ~(unsigned)ACCESSES_WRITES,
-                                    .writes = access->acts & ACCESSES_WRITES };
+                                    .writes = access->acts & ACCESSES_WRITES,
+                                    .reads_below = access->below & ~(unsigned)ACCESSES_WRITES,
+                                    .writes_below = access->below & ACCESSES_WRITES,
+                                    .is_above = access->is_above };
     if (source_is_anywhere(access->offset)) {
         address.offset = 0;
         address.bytes = parameter->bytes;
@@ -101,6 +104,10 @@ static bool copy_pointed(const struct source_place *places, const struct kernel_
             .step = WORD,
             .reads = pointed[i].acts & ~(unsigned)ACCESSES_WRITES,
             .writes = pointed[i].acts & ACCESSES_WRITES,
+            .reads_below = pointed[i].below & ~(unsigned)ACCESSES_WRITES,
+            .writes_below = pointed[i].below & ACCESSES_WRITES,
+            .is_above = pointed[i].is_above,
+            .is_loaded_below = source_is_sunk(place->base),
         };
         is_done = address.through <= facts->addresses.num &&
                   braid_array_put(&facts->addresses, &address, sizeof(address));

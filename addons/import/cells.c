@@ -89,8 +89,8 @@ static braid_status read_all(const struct reader *reader, const struct import_bu
         reader->pointers->num_words++;
         if (!braid_import_may_point(word))
             continue;
-        status =
-            braid_import_memory_find_or_end(reader->memory, reader->node, word, &place, &buffer);
+        status = braid_import_memory_find_or_end(reader->memory, reader->node, word, &place,
+                                                 &buffer, NULL);
         if (!status && place != PLACE_NOWHERE)
             status = put_value(reader, values, word);
     }
@@ -113,16 +113,9 @@ static braid_status read_one(const struct reader *reader, const struct import_bu
     return status || !bytes ? status : put_value(reader, values, word_in(bytes));
 }
 
-// Behind one address. An address of no memory cannot be followed: its own access tells.
-static braid_status read_behind(const struct reader *reader, const struct code_address *address,
-                                uint64_t base, struct array *values)
+static braid_status read_in(const struct reader *reader, const struct code_address *address,
+                            uint32_t buffer, uint64_t base, struct array *values)
 {
-    enum import_place place;
-    uint32_t buffer = 0;
-    braid_status status =
-        braid_import_memory_find_or_end(reader->memory, reader->node, base, &place, &buffer);
-    if (status || (place != PLACE_BUFFER && place != PLACE_DEAD))
-        return status;
     const struct import_buffer of = import_buffers(reader->memory)[buffer];
     if (of.kind == BUFFER_ALLOCATION) {
         refuse(reader, "it loads a pointer from memory that the graph allocates");
@@ -132,12 +125,30 @@ static braid_status read_behind(const struct reader *reader, const struct code_a
         refuse(reader, "it loads a pointer from memory that others may write");
         return BRAID_OK;
     }
-    status = put_buffer(reader, buffer);
+    const braid_status status = put_buffer(reader, buffer);
     if (status)
         return status;
     if (address->bytes > WORD)
         return read_all(reader, &of, values);
     return read_one(reader, &of, base + (uint64_t)(int64_t)(int32_t)address->offset, values);
+}
+
+// Behind one address. An address of no memory cannot be followed: its own access tells. Where two
+// buffers meet, a place that is known is in one of them.
+static braid_status read_behind(const struct reader *reader, const struct code_address *address,
+                                uint64_t base, struct array *values)
+{
+    enum import_place place;
+    uint32_t buffer = 0, before = IMPORT_NONE;
+    braid_status status =
+        braid_import_memory_find_or_end(reader->memory, reader->node, base, &place, &buffer,
+                                        address->is_loaded_below ? &before : NULL);
+    if (status || (place != PLACE_BUFFER && place != PLACE_DEAD))
+        return status;
+    if (before == IMPORT_NONE || address->bytes > WORD)
+        status = read_in(reader, address, buffer, base, values);
+    return status || before == IMPORT_NONE ? status
+                                           : read_in(reader, address, before, base, values);
 }
 
 static braid_status read_arguments(const struct reader *reader, const struct code_address *address,

@@ -371,17 +371,27 @@ braid_status braid_import_memory_find(struct import_memory *memory, uint32_t nod
 
 braid_status braid_import_memory_find_or_end(struct import_memory *memory, uint32_t node,
                                              uint64_t address, enum import_place *out_place,
-                                             uint32_t *out_buffer)
+                                             uint32_t *out_buffer, uint32_t *out_before)
 {
-    enum import_place end;
+    enum import_place end = PLACE_UNKNOWN;
     uint32_t buffer = 0;
     braid_status status = braid_import_memory_find(memory, node, address, out_place, out_buffer);
-    if (status || *out_place == PLACE_BUFFER || !address)
+    if (out_before)
+        *out_before = IMPORT_NONE;
+    if (status || !address)
+        return status;
+    const bool is_found = *out_place == PLACE_BUFFER;
+    if (is_found && (!out_before || import_buffers(memory)[*out_buffer].begin != address))
         return status;
     status = braid_import_memory_find(memory, node, address - 1, &end, &buffer);
-    if (!status && end == PLACE_BUFFER) {
+    if (status || end != PLACE_BUFFER)
+        return status;
+    const struct import_buffer *of = &import_buffers(memory)[buffer];
+    if (!is_found) {
         *out_place = end;
         *out_buffer = buffer;
+    } else if (of->begin + of->bytes == address) { // no part is told apart from what is around it
+        *out_before = buffer;
     }
     return status;
 }

@@ -88,10 +88,11 @@ braid_status braid_import_memory_find_whole(struct import_memory *memory, uint64
                                             enum import_place *out_place, uint32_t *out_buffer);
 
 // The same for an address that a kernel means: the end of a buffer belongs to it, unless another
-// one begins there.
+// one begins there. *out_before, unless it is NULL: the buffer that ends there if another one
+// begins there; else IMPORT_NONE.
 braid_status braid_import_memory_find_or_end(struct import_memory *memory, uint32_t node,
                                              uint64_t address, enum import_place *out_place,
-                                             uint32_t *out_buffer);
+                                             uint32_t *out_buffer, uint32_t *out_before);
 
 // recorded_memory.c: adds the allocations of a record's frame. Errors: BRAID_NO_MEMORY.
 braid_status braid_import_memory_add_recorded(struct import_memory *memory);

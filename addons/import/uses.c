@@ -284,27 +284,64 @@ static braid_status distrust_word(const struct finder *finder, const struct code
     return distrust(finder, 0, "argument %u has an address in no known memory", address->parameter);
 }
 
-static braid_status add_addressed(const struct finder *finder, uint32_t buffer,
-                                  const struct code_address *address)
+static braid_status add_acts(const struct finder *finder, uint32_t buffer, bool reads, bool writes)
 {
     const struct array *accesses = &finder->uses->accesses;
     const size_t first = accesses->num;
-    const braid_status status = add_access(finder, buffer, address->writes);
+    const braid_status status = add_access(finder, buffer, writes);
     for (size_t i = first; i < accesses->num; i++)
-        ((struct import_access *)accesses->items)[i].reads = address->reads;
+        ((struct import_access *)accesses->items)[i].reads = reads;
     return status;
+}
+
+// Nobody knows which of the two a pointer means, and an allocation moves.
+static braid_status refuse_between(const struct finder *finder, uint32_t buffer, uint64_t word)
+{
+    return braid_error(
+        BRAID_UNSUPPORTED,
+        "node %s of the captured graph, kernel '%s', goes down from 0x%llx, where "
+        "memory of node %s, an allocation, begins or ends beside other memory",
+        node_of(finder)->place, captured_function_of(finder->captured, node_of(finder))->name,
+        (unsigned long long)word,
+        captured_nodes(finder->captured)[import_buffers(finder->memory)[buffer].node].place);
+}
+
+// The buffer has the address. Another one, `before`, may end there: a pointer that the kernel goes
+// down from means either. If it goes upwards, too, it begins the one behind.
+static braid_status add_addressed(const struct finder *finder, uint32_t buffer, uint32_t before,
+                                  uint64_t word, const struct code_address *address)
+{
+    const struct import_buffer *buffers = import_buffers(finder->memory);
+    const braid_status status = add_acts(finder, buffer, address->reads, address->writes);
+    if (status || before == IMPORT_NONE)
+        return status;
+    if (buffers[buffer].kind != BUFFER_ALLOCATION && buffers[before].kind != BUFFER_ALLOCATION)
+        return add_acts(finder, before, address->reads_below, address->writes_below);
+    if (address->is_above || address->bytes > WORD)
+        return BRAID_OK;
+    return refuse_between(finder, buffers[buffer].kind == BUFFER_ALLOCATION ? buffer : before,
+                          word);
+}
+
+static braid_status find_address(const struct finder *finder, const struct code_address *address,
+                                 uint64_t word, enum import_place *out_place, uint32_t *out_buffer,
+                                 uint32_t *out_before)
+{
+    const bool is_below = address->reads_below || address->writes_below;
+    *out_before = IMPORT_NONE;
+    return braid_import_memory_find_or_end(finder->memory, finder->node, word, out_place,
+                                           out_buffer, is_below ? out_before : NULL);
 }
 
 static braid_status use_word(const struct finder *finder, const struct code_address *address,
                              uint32_t offset)
 {
     enum import_place place;
-    uint32_t buffer = 0;
+    uint32_t buffer = 0, before;
     const uint64_t word = word_at(argument_of(finder, address->parameter), offset);
     braid_status status = put_word(finder, address->parameter, offset);
     if (!status)
-        status =
-            braid_import_memory_find_or_end(finder->memory, finder->node, word, &place, &buffer);
+        status = find_address(finder, address, word, &place, &buffer, &before);
     if (status || (place == PLACE_NOWHERE && is_number(address, word)))
         return status;
     if (place == PLACE_UNKNOWN || place == PLACE_NOWHERE)
@@ -313,7 +350,7 @@ static braid_status use_word(const struct finder *finder, const struct code_addr
         return address->bytes > WORD ? BRAID_OK : refuse_dead(finder, buffer);
     if (import_buffers(finder->memory)[buffer].kind == BUFFER_ALLOCATION)
         status = patch_word(finder, address->parameter, offset, buffer, word);
-    return status ? status : add_addressed(finder, buffer, address);
+    return status ? status : add_addressed(finder, buffer, before, word, address);
 }
 
 // The memory that the kernel loads pointers from, with all other names of it.
@@ -337,16 +374,15 @@ static braid_status use_pointer(const struct finder *finder, const struct import
                                 const struct code_address *address, uint64_t value)
 {
     enum import_place place;
-    uint32_t buffer = 0;
-    braid_status status =
-        braid_import_memory_find_or_end(finder->memory, finder->node, value, &place, &buffer);
+    uint32_t buffer = 0, before;
+    braid_status status = find_address(finder, address, value, &place, &buffer, &before);
     if (status || (place == PLACE_NOWHERE && !braid_import_may_point(value)))
         return status;
     if (place == PLACE_UNKNOWN || place == PLACE_NOWHERE)
         return distrust(finder, code->loads_line, "it loads an address in no known memory");
     if (place == PLACE_DEAD || import_buffers(finder->memory)[buffer].kind == BUFFER_ALLOCATION)
         return refuse_hidden(finder, buffer, "memory");
-    return add_addressed(finder, buffer, address);
+    return add_addressed(finder, buffer, before, value, address);
 }
 
 // Addresses that the kernel loads from memory, which the check of all nodes may refuse later.

@@ -67,11 +67,11 @@ struct code_remarks {
 // A text with kernels.
 struct code_text;
 
-// The kernel uses 8 bytes of a parameter as an address, at an offset, or at each multiple of `step`
-// in `bytes` bytes. Or of memory: behind address number `through`, from 1, and each may be used.
+// It uses 8 bytes of a parameter as an address, at an offset, or at each multiple of `step` in
+// `bytes`. Or of memory by address `through`, from 1, or below it. Acts may be below an address.
 struct code_address {
     uint32_t parameter, offset, bytes, step, through;
-    bool reads, writes;
+    bool reads, writes, reads_below, writes_below, is_above, is_loaded_below;
 };
 
 struct code_facts {

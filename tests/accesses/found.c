@@ -24,6 +24,8 @@ static void write_accesses(const struct kernel_accesses *accesses, FILE *to)
                     acts_of(items[i].acts));
         else
             fprintf(to, "%u%s", items[i].offset, acts_of(items[i].acts));
+        if (items[i].below)
+            fprintf(to, items[i].is_above ? "-+" : "-");
         separator = " ";
     }
     if (accesses->of_variables)

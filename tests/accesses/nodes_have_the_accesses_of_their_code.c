@@ -33,6 +33,11 @@ static const char chooses[] = CHOOSES(".align 8 .b8 to[16]", WHOLE);
 static const char chooses_halves[] = CHOOSES(".align 8 .b8 to[16]", HALVES);
 static const char chooses_words[] = CHOOSES(".align 4 .b8 to[16]", WHOLE);
 static const char chooses_bytes[] = CHOOSES(".align 1 .b8 to[16]", WHOLE);
+// Reads in front of `from`, where an array may end.
+static const char goes_back[] = HEAD
+    ".entry k(.param .u64 from, .param .align 8 .b8 to[16], .param .u64 n) {\n" LOAD("d0", "from")
+        LOAD("d1", "to+8") "ld.global.u32 %r0, [%d0+-4];\n"
+                           "st.global.u32 [%d1], %r0;\nret;\n}\n";
 // Writes through `from`, and reads through the first pointer of `to`.
 static const char turns[] = HEAD
     ".entry k(.param .u64 from, .param .align 8 .b8 to[16], .param .u64 n) {\n" LOAD("d0", "from")
@@ -379,6 +384,22 @@ static void the_end_of_a_buffer_is_not_the_next_one(void **state)
     finish(&s);
 }
 
+static void an_end_that_begins_another_buffer_may_mean_either(void **state)
+{
+    (void)state;
+    struct setting s = make_setting(goes_back);
+    s.from = memory + BYTES;
+    expect(derive(&s, add_plain(&s)), "reads b by 0 at 8; reads a by 0 at 8; updates c by 1 at 9");
+    const braid_node node =
+        add(&s, &(braid_kernel_node){
+                    .node = { .name = "blur",
+                              ACCESSES({ s.buffers[0], BRAID_READ }, { s.buffers[1], BRAID_READ },
+                                       { s.buffers[2], BRAID_READ_WRITE }) },
+                    ARGUMENTS(s) });
+    expect(check(&s, node), "");
+    finish(&s);
+}
+
 static void declared_accesses_that_never_happen_are_remarks(void **state)
 {
     (void)state;
@@ -445,6 +466,7 @@ int main(void)
         owning_test(an_address_that_changes_is_not_compared),
         owning_test(declared_accesses_are_compared),
         owning_test(the_end_of_a_buffer_is_not_the_next_one),
+        owning_test(an_end_that_begins_another_buffer_may_mean_either),
         owning_test(declared_accesses_that_never_happen_are_remarks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,10 +7,12 @@ python=$1
 made=$(mktemp -d)
 trap 'rm -r "$made"' EXIT
 
-nvcc -ptx -arch=compute_80 pointers.cu -o "$made/nvcc_pointers_80.ptx"
-for level in 0 2; do
-    clang -x cuda -nocudainc -nocudalib --cuda-device-only --cuda-gpu-arch=sm_80 "-O$level" -S pointers.cu \
-        -o "$made/clang_pointers_80_O$level.ptx"
+for source in pointers reverse; do
+    nvcc -ptx -arch=compute_80 "$source.cu" -o "$made/nvcc_${source}_80.ptx"
+    for level in 0 2; do
+        clang -x cuda -nocudainc -nocudalib --cuda-device-only --cuda-gpu-arch=sm_80 "-O$level" -S "$source.cu" \
+            -o "$made/clang_${source}_80_O$level.ptx"
+    done
 done
 "$python" make_triton.py "$made"
 "$python" make_warp.py "$made"
