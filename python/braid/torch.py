@@ -3,9 +3,6 @@
 Operations of PyTorch as nodes of a graph: braid.torch.operation. Both import PyTorch when they are called."""
 from __future__ import annotations
 
-import glob
-import os
-import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence
 
 from braid._describe import ACCESSES, unwrap
@@ -18,6 +15,7 @@ from braid._memory import as_list
 from braid._options import NodeOptions, spell_out
 from braid._planned import Planned
 from braid._runner import Runner
+from braid._triton_texts import Texts
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -190,11 +188,11 @@ def _capture_plain(side: Any, function: Callable[[], Any], outputs: Any) -> Any:
 def _import(captured: Any, recorder: Any, memory: Any, device: Any) -> Imported:
     import torch
 
-    texts = _Texts()
+    graph = int(captured.raw_cuda_graph())
+    texts = Texts(graph)
     others = [(block["address"], block["size"]) for segment in torch.cuda.memory_snapshot() if segment["device"] == device.index
               for block in segment["blocks"] if block["state"] != "inactive"]
     statements = recorder.statements()
-    graph = int(captured.raw_cuda_graph())
     memory.blocks += others
     imported = Imported(_adopt(device), graph, find_text=texts.find, statements=statements,
                         buffers=[_Part(part) for part in memory.parts()])
@@ -209,37 +207,6 @@ class _Part:
 
     def __init__(self, part: Any):
         self.__cuda_array_interface__ = {"data": (part[0], False), "shape": (part[1],), "typestr": "|u1", "version": 2}
-
-
-class _Texts:
-    """PTX of Triton's kernels, in the folders where Triton and PyTorch's compiler keep it."""
-
-    def __init__(self) -> None:
-        self.num_found = 0
-        user = os.path.join(os.path.expanduser("~"), ".triton", "cache")
-        compiled = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or os.path.join(
-            tempfile.gettempdir(), "torchinductor_" + _user_name())
-        self._folders = {os.environ.get("TRITON_CACHE_DIR") or user, os.path.join(compiled, "triton")}
-
-    def find(self, entry: str) -> List[str]:
-        paths = [path for folder in sorted(self._folders)
-                 for path in glob.glob(os.path.join(glob.escape(folder), "**", glob.escape(entry) + ".ptx"), recursive=True)]
-        found = []
-        for path in paths:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                found.append(file.read())
-        self.num_found += len(found)
-        return found
-
-
-def _user_name() -> str:
-    import getpass
-    import re
-
-    try:
-        return re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
-    except Exception:  # no name, as in a container
-        return ""
 
 
 @spell_out(NodeOptions)

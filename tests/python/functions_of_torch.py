@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of PyTorch are captured and planned. A stand-in plays the driver, and a few lines play PyTorch. Where PyTorch is
 installed, its own schemas are tried too."""
+import base64
 import gc
+import shutil
 import sys
 import types
 import weakref
 
 import pytest
-from played_torch import TEXTS, make_torch
+from played_torch import TEXTS, make_torch, text_of
 
 import braid
 import braid.torch
@@ -315,19 +317,67 @@ def test_unknown_operations_keep_their_orders(torch):
     assert play(torch, made) == [5] * 3
 
 
-def test_kernels_of_triton_tell_by_their_text(torch, tmp_path):
-    a, b = tensors(torch, 2, 3)
-    (tmp_path / "of_one_program").mkdir()
-    (tmp_path / "of_one_program" / "raise.ptx").write_text(TEXTS["raise"], encoding="utf-8")
+class CompiledKernel:
+    """As Triton's object of that name, which has loaded a function."""
 
+    def __init__(self, torch, name, text=None):
+        self.name, self.function, self.asm = name, torch.functions[name].value, {"ptx": text or TEXTS[name]}
+
+
+class StaticallyLaunchedCudaKernel:
+    """As that of PyTorch's compiler, which knows where Triton keeps the text."""
+
+    def __init__(self, torch, name, hashed):
+        self.name, self.function, self.functions, self.hash = name, None, {0: torch.functions[name].value}, hashed
+
+
+HASHED = "7f" * 32
+STALE = text_of("raise", "to", ["a"], "add.u32 %r0, %r0, 1;").replace("st.global.u32 [%d], %r0;\n", "")  # it only reads
+
+
+def keep_text(tmp_path, folder, text):
+    (tmp_path / "triton" / folder).mkdir(parents=True)
+    (tmp_path / "triton" / folder / "raise.ptx").write_text(text, encoding="utf-8")
+
+
+def raise_two(torch, a, b):
     def function():
         made = torch.ops.add(a, a)
         torch.launch("raise", b, b)
         torch.launch("raise", made, made)
         return made
 
-    made = optimize(torch, function)
-    assert told(made) == (3, 1, 1, 0)
+    return function
+
+
+def test_kernels_of_triton_tell_by_their_text(torch, tmp_path):
+    a, b = tensors(torch, 2, 3)
+    keep_text(tmp_path, "OLD", STALE)
+    owner = CompiledKernel(torch, "raise")
+    made = optimize(torch, raise_two(torch, a, b))
+    assert told(made) == (3, 1, 1, 0) and owner
+    assert play(torch, made) == [5] * 3
+
+
+def test_kernels_of_torch_compile_tell_by_the_text_in_their_folder(torch, tmp_path):
+    a, b = tensors(torch, 2, 3)
+    keep_text(tmp_path, "OLD", STALE)
+    owner = StaticallyLaunchedCudaKernel(torch, "raise", HASHED)
+    assert told(optimize(torch, raise_two(torch, a, b))) == (3, 3, 1, 2)  # nobody has its text
+    for folder in (HASHED, base64.b32encode(bytes.fromhex(HASHED)).decode().rstrip("=")):
+        keep_text(tmp_path, folder, TEXTS["raise"])
+        made = optimize(torch, raise_two(torch, a, b))
+        assert told(made) == (3, 1, 1, 0) and owner and play(torch, made) == [5] * 3
+        shutil.rmtree(tmp_path / "triton" / folder)
+
+
+def test_an_old_text_of_an_equal_name_proves_nothing(torch, tmp_path):
+    a, b = tensors(torch, 2, 3)
+    keep_text(tmp_path, "OLD", STALE)
+    other = CompiledKernel(torch, "raise", STALE)
+    other.function = torch.functions["add"].value  # another function than the one in the graph
+    made = optimize(torch, raise_two(torch, a, b))
+    assert told(made) == (3, 3, 1, 2) and other
     assert play(torch, made) == [5] * 3
 
 

@@ -269,7 +269,7 @@ def make_torch():
         rand=Operation("aten.rand_like.default", "self", lambda a: add(a, a), tags=("seeded",)),
         reduce=Operation("c10d.allreduce_.default", "tensors process_group", lambda tensors, group: raise_(tensors[0])),
         own=Operation("mine.add.default", "self other", add))
-    torch.launch, torch.allocator, torch.workspaces = launch, allocator, workspaces
+    torch.launch, torch.allocator, torch.workspaces, torch.functions = launch, allocator, workspaces, functions
     torch._C = types.SimpleNamespace(_cuda_clearCublasWorkspaces=workspaces.clear, _cuda_isHistoryEnabled=allocator.is_recording)
     torch.inference_mode, torch.drawn = contextlib.nullcontext, [0]
     torch.cuda = types.SimpleNamespace(
