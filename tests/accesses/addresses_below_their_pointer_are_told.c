@@ -73,6 +73,7 @@ static void usual_indices_stay_above(void **state)
         { NEVER, "mad.lo.s32 %r2, %r0, %r1, %r1;\n" AT("%r2") },
         { NEVER, "add.s64 %d2, %d0, 16;\n" USE("%d2+4") },
         { NEVER, "ld.global.u32 %r2, [%d0];\n" AT("%r2") },
+        { NEVER, "mul.hi.s32 %r2, %r1, -1840700269;\nadd.s32 %r3, %r2, %r1;\n" AT("%r3") },
         // The remainder of a division, by a number and by a parameter
         { NEVER, "mul.hi.s32 %r2, %r1, -1840700269;\nadd.s32 %r3, %r2, %r1;\n"
                  "shr.u32 %r4, %r3, 31;\nshr.s32 %r5, %r3, 2;\nadd.s32 %r6, %r5, %r4;\n"
@@ -118,6 +119,8 @@ static void each_way_down_is_told(void **state)
         { ALWAYS, "sub.s32 %r2, -1, %r1;\n" AT("%r2") },
         { ALWAYS, "neg.s32 %r2, %r1;\nadd.s32 %r3, %r2, 8;\n" AT("%r3") },
         { ALWAYS, "sub.s32 %r2, %r1, %r0;\n" AT("%r2") }, // end[i - n]
+        { ALWAYS, "shr.u32 %r2, %r1, 3;\n@%p0 mov.u32 %r2, %r1;\nshl.b32 %r3, %r2, 3;\n"
+                  "sub.s32 %r4, %r1, %r3;\n" AT("%r4") },
         { ALWAYS, "sub.s32 %r2, %r1, 8;\n" AT("%r2") },
         { ALWAYS, "add.s32 %r2, %r1, -8;\n" AT("%r2") },
         { ALWAYS, "add.s32 %r2, %r1, 4294967288;\n" AT("%r2") },

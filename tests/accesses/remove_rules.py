@@ -124,7 +124,6 @@ RULES = {
         ("sunk_if(place, sinks, moved_by(", "sunk_if(place, false, moved_by("),
         ("subtracts || operand_falls(place, 1),", "false,"),
         ("sunk_if(place, falls,\n", "sunk_if(place, false,\n"),
-        ("sunk_if(place, by < 0,", "sunk_if(place, false,"),
         ("    flow->stored_falls = flow->stored_falls || place->falls;\n", ""),
         ("        each.falls = flow->falls[first + from[i].cell];\n", "        each.falls = false;\n"),
         ("    if (out_flow->has_falls &&", "    if (0 &&"),
