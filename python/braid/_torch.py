@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import weakref
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
-from torch import Tag, Tensor, cuda, empty, float16, mm, strided, uint8
+from torch import Tag, Tensor, empty, strided, uint8
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from braid._import import Statement
+from braid._private_streams import Range
 
-Range = Tuple[int, int]  # an address and a number of bytes
 _ATEN = "aten."
 # Each touches the tensors that it is given and returns, and memory of its library. Schemas do not mark all that they write.
 _COLLECTIVES = ("c10d.", "_c10d_functional.")
@@ -166,44 +165,6 @@ def _ranges_of(tensors: Iterable[Tensor]) -> List[Range]:
             reach = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
             found.append((tensor.data_ptr(), (reach + 1) * tensor.element_size()))
     return found
-
-
-# ---- streams ----
-
-
-class Private:
-    """A stream that no program has, and the workspace that cuBLAS has for it. PyTorch keeps such memory by streams, so that
-    captures on one stream share it. Nothing else ever gets it: the program's own graphs may have the workspaces of others."""
-
-    free: List[Private] = []  # plans had them that are gone
-
-    def __init__(self, device: Any):
-        handle = ctypes.c_void_p()
-        result = ctypes.CDLL("libcuda.so.1").cuStreamCreate(ctypes.byref(handle), 1)  # apart from the default stream
-        if result or not handle.value:
-            raise RuntimeError(f"cuStreamCreate returns {result}")
-        self.device = device
-        self.stream = cuda.ExternalStream(handle.value, device=device)
-        self._pool = cuda.MemPool()  # never given back
-        before = set(self._blocks())
-        with cuda.stream(self.stream), cuda.use_mem_pool(self._pool, device):
-            ones = empty(16, 16, dtype=float16, device=device)
-            mm(ones, ones)
-            del ones
-        self.workspace: List[Range] = [block for block in self._blocks() if block not in before]
-
-    def _blocks(self) -> List[Range]:
-        return [(block["address"], block["size"]) for segment in cuda.memory_snapshot() if segment["device"] == self.device.index
-                for block in segment["blocks"] if block["state"] == "active_allocated"]
-
-
-class Lease:
-    """A private stream, until the lease is gone."""
-
-    def __init__(self, device: Any):
-        mine = [index for index, private in enumerate(Private.free) if private.device == device]
-        self.private = Private.free.pop(mine[-1]) if mine else Private(device)
-        weakref.finalize(self, Private.free.append, self.private).atexit = False
 
 
 # ---- PyTorch's allocator ----

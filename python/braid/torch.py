@@ -14,6 +14,7 @@ from braid._import import Imported
 from braid._memory import as_list
 from braid._options import NodeOptions, spell_out
 from braid._planned import Planned
+from braid._private_streams import Lease
 from braid._runner import Runner
 from braid._triton_texts import Texts
 
@@ -87,7 +88,7 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
             raise UnsupportedError("the function draws random numbers, which only PyTorch's own graph can advance")
         captured = torch.cuda.CUDAGraph(keep_graph=True)
         try:
-            lease = _torch.Lease(device)
+            lease = Lease(device)
             recorder, memory, outputs = _capture(_torch, captured, lease.private, lambda: function(*inputs), keep_memory)
             recorder.drop()
             again = keep_memory and _are_all(outputs, memory, device)
@@ -246,7 +247,7 @@ class _Operation:
 
         self._function, self._values, self._device = function, values, device
         self._pool = torch.cuda.MemPool()
-        self._captured: List[Any] = []  # memory of captures
+        self._captured: List[Any] = []  # memory and streams of captures
         with torch.cuda.device(device):
             torch.cuda.current_blas_handle()  # made under capture, it would end the capture
 
@@ -256,19 +257,21 @@ class _Operation:
         on = torch.cuda.ExternalStream(stream.handle, device=self._device)
         with torch.cuda.device(self._device), torch.cuda.stream(on), torch.no_grad():
             if torch.cuda.is_current_stream_capturing():
-                return self._capture(torch)
+                return self._capture(torch, on)
             with torch.cuda.use_mem_pool(self._pool, self._device):
                 return self._function(*self._values)
 
-    def _capture(self, torch: Any) -> Any:
-        """Each capture has its own memory, since frames in flight have a graph each."""
-        self._captured.append(torch.cuda.MemPool())
-        # PyTorch keeps a workspace for each stream, and other nodes are captured on the same stream.
-        torch._C._cuda_clearCublasWorkspaces()
+    def _capture(self, torch: Any, on: Any) -> Any:
+        """Each capture has its own memory, since frames in flight have a graph each. It also has its own stream: PyTorch keeps a
+        workspace for each, and other nodes are captured on `on`."""
+        lease, pool = Lease(self._device, told=False), torch.cuda.MemPool()
+        self._captured.append((lease, pool))
+        side = lease.private.stream
         try:
-            with torch.cuda.use_mem_pool(self._captured[-1], self._device):
-                return self._function(*self._values)
+            side.wait_stream(on)
+            with torch.cuda.stream(side), torch.cuda.use_mem_pool(pool, self._device):
+                result = self._function(*self._values)
+            on.wait_stream(side)
         except RuntimeError as error:
             raise UnsupportedError(f"PyTorch cannot be captured here: {str(error).splitlines()[0]}") from error
-        finally:
-            torch._C._cuda_clearCublasWorkspaces()
+        return result

@@ -13,6 +13,7 @@ from played_torch import TEXTS, make_torch, text_of
 
 import braid
 import braid.torch
+from braid._private_streams import Private
 
 
 @pytest.fixture
@@ -25,6 +26,7 @@ def torch(monkeypatch, tmp_path):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(braid.torch, "_devices", {})
+    monkeypatch.setattr(Private, "free", [])
     yield modules["torch"]
     sys.modules.pop("braid._torch", None)
     vars(braid).pop("_torch", None)
@@ -355,8 +357,7 @@ def test_kernels_of_triton_tell_by_their_text(torch, tmp_path):
     keep_text(tmp_path, "OLD", STALE)
     owner = CompiledKernel(torch, "raise")
     made = optimize(torch, raise_two(torch, a, b))
-    assert told(made) == (3, 1, 1, 0) and owner
-    assert play(torch, made) == [5] * 3
+    assert told(made) == (3, 1, 1, 0) and owner and play(torch, made) == [5] * 3
 
 
 def test_kernels_of_torch_compile_tell_by_the_text_in_their_folder(torch, tmp_path):
@@ -377,8 +378,7 @@ def test_an_old_text_of_an_equal_name_proves_nothing(torch, tmp_path):
     other = CompiledKernel(torch, "raise", STALE)
     other.function = torch.functions["add"].value  # another function than the one in the graph
     made = optimize(torch, raise_two(torch, a, b))
-    assert told(made) == (3, 3, 1, 2) and other
-    assert play(torch, made) == [5] * 3
+    assert told(made) == (3, 3, 1, 2) and other and play(torch, made) == [5] * 3
 
 
 def test_a_pytorch_that_hides_its_graphs_is_refused(torch, monkeypatch):

@@ -2,6 +2,7 @@
 """Operations of PyTorch, which is played by a few functions that use the stand-in driver."""
 import contextlib
 import ctypes
+import gc
 import sys
 import types
 
@@ -10,6 +11,7 @@ import pytest
 from conftest import Typed
 
 import braid
+from braid._private_streams import Private
 from braid.torch import operation
 
 
@@ -19,17 +21,27 @@ class Tensor(Typed):
     is_cuda, device = True, "cuda:0"
 
 
+class Stream:
+    def __init__(self, handle, device):
+        self.handle, self.driver, self.event = ctypes.c_void_p(handle), ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+        assert self.driver.cuEventCreate(ctypes.byref(self.event), 2) == 0
+
+    def wait_stream(self, other):
+        assert self.driver.cuEventRecord(other.event, other.handle) == 0
+        assert self.driver.cuStreamWaitEvent(self.handle, other.event, 0) == 0
+
+
 class Driver:
-    """What an operation calls, on the current stream of PyTorch."""
+    """What an operation calls, on the current stream of PyTorch. Each stream on which it multiplied has a workspace."""
 
     def __init__(self):
-        self.said, self.stream, self.driver = [], None, ctypes.CDLL("libcuda.so.1")
+        self.said, self.stream, self.driver, self.workspaces = [], None, ctypes.CDLL("libcuda.so.1"), {}
 
     @contextlib.contextmanager
     def on(self, stream):
-        self.stream = stream
+        before, self.stream = self.stream, stream
         yield
-        self.stream = None
+        self.stream = before
 
     @contextlib.contextmanager
     def pool(self, pool, device):
@@ -39,25 +51,30 @@ class Driver:
 
     def is_capturing(self):
         status = ctypes.c_int()
-        assert self.driver.cuStreamIsCapturing(ctypes.c_void_p(self.stream), ctypes.byref(status)) == 0
+        assert self.driver.cuStreamIsCapturing(self.stream.handle, ctypes.byref(status)) == 0
         return status.value == 1
 
     def copy(self, to, source):
         self.said.append("captured" if self.is_capturing() else "queued")
         addresses = [ctypes.c_uint64(one.memory.address) for one in (to, source)]
-        assert self.driver.cuMemcpyDtoDAsync_v2(*addresses, ctypes.c_size_t(16), ctypes.c_void_p(self.stream)) == 0
+        assert self.driver.cuMemcpyDtoDAsync_v2(*addresses, ctypes.c_size_t(16), self.stream.handle) == 0
+
+    def multiply(self, to, source):
+        self.workspaces.setdefault(self.stream.handle.value, []).append(self.is_capturing())
+        self.copy(to, source)
 
 
 @pytest.fixture
 def driver(monkeypatch):
     driver, torch, pools = Driver(), types.ModuleType("torch"), iter(range(100))
     torch.Tensor, torch.no_grad = Tensor, contextlib.nullcontext
-    torch._C = types.SimpleNamespace(_cuda_clearCublasWorkspaces=lambda: driver.said.append("clear"))
+    torch._C = types.SimpleNamespace(_cuda_clearCublasWorkspaces=driver.workspaces.clear)
     torch.cuda = types.SimpleNamespace(
         MemPool=lambda: next(pools), use_mem_pool=driver.pool, device=contextlib.nullcontext, stream=driver.on,
-        ExternalStream=lambda handle, device: handle, is_current_stream_capturing=driver.is_capturing,
+        ExternalStream=Stream, is_current_stream_capturing=driver.is_capturing,
         current_blas_handle=lambda: driver.said.append("handle"))
     monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(Private, "free", [])
     return driver
 
 
@@ -82,9 +99,26 @@ def test_a_captured_operation_has_memory_of_its_own(gpu, driver):
         frame.run(3, gpu.stream())
     assert back.tolist() == [0, 1, 2, 3]
     captures = driver.said[2:]
-    assert captures[:5] == ["clear", ("begin", captures[1][1]), "captured", ("end", captures[1][1]), "clear"]
+    assert captures[:3] == [("begin", captures[0][1]), "captured", ("end", captures[0][1])]
     pools = [what[1] for what in captures if what[0] == "begin"]
-    assert len(captures) == 5 * len(pools) and len(set(pools)) == len(pools) >= 4  # a pool is used once
+    assert len(captures) == 3 * len(pools) and len(set(pools)) == len(pools) >= 4  # a pool is used once
+
+
+def test_a_captured_operation_has_a_workspace_of_its_own(gpu, driver):
+    driver.workspaces["of a graph of the program"] = [True]
+    graph, back = chain(gpu, driver.multiply)
+    with braid.Exec(gpu, graph, mode="graph", frames_in_flight=2) as frame:
+        frame.run(3, gpu.stream())
+        assert back.tolist() == [0, 1, 2, 3]
+        assert driver.workspaces.pop("of a graph of the program")
+        assert len(driver.workspaces) >= 4 and all(uses == [True] for uses in driver.workspaces.values())
+        old = set(driver.workspaces)
+    del frame, graph, back
+    gc.collect()
+    graph, back = chain(gpu, driver.multiply)
+    with braid.Exec(gpu, graph, mode="graph") as frame:
+        frame.run()
+        assert set(driver.workspaces) == old  # streams are taken again
 
 
 def test_an_operation_on_streams_keeps_its_memory(gpu, driver):
@@ -105,7 +139,7 @@ def test_what_cannot_be_captured_runs_on_streams(gpu, driver):
     with braid.Exec(gpu, graph) as frame:
         frame.run()
         assert frame.info.mode == "streams"
-    assert back.tolist() == [0, 1, 2, 3] and driver.said.count("clear") % 2 == 0
+    assert back.tolist() == [0, 1, 2, 3]
     with pytest.raises(braid.UnsupportedError, match="function") as caught:
         braid.Exec(gpu, graph, mode="graph")
     assert str(caught.value.__cause__) == "PyTorch cannot be captured here: no capture"
