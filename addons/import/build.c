@@ -328,16 +328,39 @@ static braid_status add_queue_call(struct builder *builder, braid_node *out_node
         out_node);
 }
 
-static braid_status add_rows(struct builder *builder, bool is_in_allocation, braid_node *out_node)
+// The driver knows more kinds of memory than Braid's rows do.
+static braid_status add_rows(struct builder *builder, braid_node *out_node)
 {
     const struct gpu_api *api = builder->gpu->api;
-    if (is_in_allocation)
-        return refuse(builder, "has several rows in memory of an allocation of the graph");
-    if (node_of(builder)->region)
-        return refuse(builder, "has several rows in a body of a conditional node");
     if (!api->copy_rows || !api->fill_rows8 || !api->fill_rows16 || !api->fill_rows32)
         return refuse(builder, "has several rows, for which the driver has no call");
     return add_queue_call(builder, out_node);
+}
+
+static braid_status check_rows(const struct builder *builder, bool is_flat, uint64_t most)
+{
+    if (!is_flat && node_of(builder)->region)
+        return refuse(builder, "has several rows in a body of a conditional node");
+    return most > UINT32_MAX ? refuse(builder, "has rows too far apart") : BRAID_OK;
+}
+
+// Memory of an allocation moves, so that a node of Braid's copies it.
+static braid_status make_rows(const struct builder *builder,
+                              const struct cuda_copy_parameters *copy, braid_rows *out_rows)
+{
+    const struct cuda_copy_side *to = &copy->to, *from = &copy->from;
+    const bool has_layers = copy->depth > 1;
+    *out_rows = (braid_rows){
+        .num = (uint32_t)copy->height,
+        .layers = (uint32_t)copy->depth,
+        .to_pitch = (uint32_t)to->pitch,
+        .from_pitch = (uint32_t)from->pitch,
+        .to_height = has_layers ? (uint32_t)to->height : 0,
+        .from_height = has_layers ? (uint32_t)from->height : 0,
+    };
+    return check_rows(builder, false,
+                      to->pitch | from->pitch | to->height | from->height | copy->height |
+                          copy->depth);
 }
 
 static braid_status add_copy(struct builder *builder, braid_node *out_node)
@@ -345,19 +368,26 @@ static braid_status add_copy(struct builder *builder, braid_node *out_node)
     const struct cuda_copy_parameters *copy = &node_of(builder)->copy;
     braid_copy added = { .node = options_of(builder) };
     const void *to = NULL;
-    uint64_t bytes;
     if (copy->from.memory_type == GPU_MEMORY_ARRAY || copy->to.memory_type == GPU_MEMORY_ARRAY)
         return refuse(builder, "copies an array");
-    const bool is_flat = braid_import_is_flat(node_of(builder), &bytes);
-    braid_status status = place_in(builder, braid_import_side_begin(&copy->from),
-                                   is_flat ? bytes : 1, &added.from, &added.from_resource);
+    const bool is_flat = braid_import_is_flat(node_of(builder), &added.bytes);
+    const uint64_t bytes = added.bytes;
+    braid_status status = check_rows(builder, is_flat, 0);
     if (!status)
-        status = place_in(builder, braid_import_side_begin(&copy->to), is_flat ? bytes : 1, &to,
-                          &added.to_resource);
-    if (!status && !is_flat)
-        return add_rows(builder, added.from_resource.graph || added.to_resource.graph, out_node);
+        status = place_in(builder, braid_import_side_begin(&copy->from),
+                          is_flat ? bytes : braid_import_span(copy, &copy->from), &added.from,
+                          &added.from_resource);
+    if (!status)
+        status =
+            place_in(builder, braid_import_side_begin(&copy->to),
+                     is_flat ? bytes : braid_import_span(copy, &copy->to), &to, &added.to_resource);
+    if (!status && !is_flat && !added.from_resource.graph && !added.to_resource.graph)
+        return add_rows(builder, out_node);
+    if (!status && !is_flat) {
+        added.bytes = copy->width;
+        status = make_rows(builder, copy, &added.rows);
+    }
     added.to = (void *)(uintptr_t)to; // NOLINT
-    added.bytes = bytes;
     return status ? status : braid_graph_add_copy(builder->import->graph, &added, out_node);
 }
 
@@ -370,11 +400,18 @@ static braid_status add_fill(struct builder *builder, braid_node *out_node)
     const void *to = NULL;
     uint64_t bytes;
     const bool is_flat = braid_import_is_flat(node_of(builder), &bytes);
-    braid_status status = place_in(builder, fill->to, is_flat ? bytes : 1, &to, &added.to_resource);
-    if (!status && !is_flat)
-        return add_rows(builder, added.to_resource.graph, out_node);
+    if (!is_flat)
+        bytes = (fill->height - 1) * fill->pitch + fill->width * fill->value_bytes;
+    braid_status status = check_rows(builder, is_flat, is_flat ? 0 : fill->pitch | fill->height);
+    if (!status)
+        status = place_in(builder, fill->to, bytes, &to, &added.to_resource);
+    if (!status && !is_flat && !added.to_resource.graph)
+        return add_rows(builder, out_node);
     added.to = (void *)(uintptr_t)to; // NOLINT
-    added.num_values = fill->width * fill->height;
+    added.num_values = is_flat ? fill->width * fill->height : fill->width;
+    if (!is_flat)
+        added.rows =
+            (braid_rows){ .num = (uint32_t)fill->height, .to_pitch = (uint32_t)fill->pitch };
     return status ? status : braid_graph_add_fill(builder->import->graph, &added, out_node);
 }
 

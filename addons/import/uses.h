@@ -45,5 +45,8 @@ void braid_import_uses_finish(struct import_uses *uses);
 // Whether the bytes of a copy or fill stand one behind another, on each side, and how many they
 // are.
 bool braid_import_is_flat(const struct captured_node *node, uint64_t *out_bytes);
+// How many bytes there are from the first of one side to behind the last.
+uint64_t braid_import_span(const struct cuda_copy_parameters *copy,
+                           const struct cuda_copy_side *side);
 
 #endif

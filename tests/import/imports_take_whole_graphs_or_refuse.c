@@ -71,6 +71,51 @@ static void lost_allocations_are_refused(void **state)
                    "node 2 of the captured graph, a kernel, uses memory of node 0, an allocation");
 }
 
+// Braid packs the allocation elsewhere, and its rows with it.
+static void rows_in_allocations_are_copied(void **state)
+{
+    (void)state;
+    unsigned char bytes[4 * 32];
+    for (int i = 0; i < 2; i++) {
+        CUdeviceptr other, own;
+        braid_exec *exec;
+        begin_capture();
+        must(cuMemAllocAsync(&other, 512, here.stream));
+        must(cuMemAllocAsync(&own, 512, here.stream));
+        must(cuMemsetD8Async(other, 1, 512, here.stream));
+        must(cuMemsetD8Async(own, 2, 512, here.stream));
+        must(cuMemsetD2D16Async(own + 64, 128, 0x0707, 4, 3, here.stream));
+        const CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                     .srcDevice = own + 60,
+                                     .srcPitch = 128,
+                                     .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                     .dstDevice = here.memory[1],
+                                     .dstPitch = 32,
+                                     .WidthInBytes = 16,
+                                     .Height = 3 };
+        must(cuMemcpy2DAsync_v2(&rows, here.stream));
+        must(cuMemFreeAsync(other, here.stream));
+        must(cuMemFreeAsync(own, here.stream));
+        import_with(NULL);
+        assert_int_equal(here.info.num_unproven, 0);
+        const braid_exec_options options = { .mode = i ? BRAID_MODE_AUTO : BRAID_MODE_STREAMS };
+        check_ok(
+            braid_exec_create(here.device, braid_import_get_graph(here.import), &options, &exec));
+        must(cuMemsetD8_v2(here.memory[1], 9, BYTES));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        must(cuMemcpyDtoH_v2(bytes, here.memory[1], sizeof(bytes)));
+        for (int at = 0; at < (int)sizeof(bytes); at++) {
+            const int column = at % 32, row = at / 32;
+            assert_int_equal(bytes[at], row == 3 || column >= 16        ? 9
+                                        : column >= 4 && column < 4 + 8 ? 7
+                                                                        : 2);
+        }
+        braid_exec_destroy(exec);
+        braid_import_destroy(here.import);
+    }
+}
+
 // ---- other nodes ----
 
 static void child_graphs_are_taken_apart(void **state)
@@ -263,6 +308,7 @@ int main(void)
         cmocka_unit_test(an_end_of_an_allocation_moves_with_it),
         cmocka_unit_test(a_kernel_without_proof_holds_allocations),
         cmocka_unit_test(lost_allocations_are_refused),
+        cmocka_unit_test(rows_in_allocations_are_copied),
         cmocka_unit_test(child_graphs_are_taken_apart),
         cmocka_unit_test(events_are_recorded_and_awaited),
         cmocka_unit_test(values_are_written_and_awaited),
