@@ -386,13 +386,11 @@ braid_status braid_import_memory_find_or_end(struct import_memory *memory, uint3
     status = braid_import_memory_find(memory, node, address - 1, &end, &buffer);
     if (status || end != PLACE_BUFFER)
         return status;
-    const struct import_buffer *of = &import_buffers(memory)[buffer];
-    if (!is_found) {
-        *out_place = end;
-        *out_buffer = buffer;
-    } else if (of->begin + of->bytes == address) { // no part is told apart from what is around it
+    if (is_found) // or the allocation around a part, of which the rest is not told apart
         *out_before = buffer;
-    }
+    else
+        *out_buffer = buffer;
+    *out_place = end;
     return status;
 }
 

@@ -136,6 +136,21 @@ static void other_kernels_need_no_buffer_before(void **state)
     expect_kept(1);
 }
 
+// The program gives one part, in front of which others may end.
+static void the_rest_of_an_allocation_may_end_where_a_part_begins(void **state)
+{
+    (void)state;
+    braid_import_options options = in_parts();
+    options.buffers++;
+    options.num_buffers = 1;
+    begin_capture();
+    LAUNCH("put_before", here.memory[2], part(1));
+    LAUNCH("copy", part(0), here.memory[1]);
+    import_with(&options);
+    assert_int_equal(here.info.num_kept, 1);
+    braid_import_destroy(here.import);
+}
+
 static void loaded_pointers_may_be_ends(void **state)
 {
     (void)state;
@@ -201,6 +216,7 @@ int main(void)
         cmocka_unit_test(writes_in_front_of_a_pointer_reach_the_buffer_before),
         cmocka_unit_test(reads_in_front_of_a_pointer_order_no_reads),
         cmocka_unit_test(other_kernels_need_no_buffer_before),
+        cmocka_unit_test(the_rest_of_an_allocation_may_end_where_a_part_begins),
         cmocka_unit_test(loaded_pointers_may_be_ends),
         cmocka_unit_test(pointers_may_stand_in_front_of_a_pointer),
         cmocka_unit_test(ends_of_allocations_are_refused),
