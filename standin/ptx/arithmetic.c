@@ -6,14 +6,6 @@
 #include "operations.h"
 #include "ptx_code.h"
 
-bool code_has_part(const struct instruction *instruction, const char *part)
-{
-    for (size_t i = 0; i < instruction->num_parts; i++)
-        if (strcmp(instruction->parts[i], part) == 0)
-            return true;
-    return false;
-}
-
 static uint64_t cut(uint64_t value, int bits)
 {
     return bits >= 64 ? value : value & ((UINT64_C(1) << bits) - 1);
@@ -121,7 +113,7 @@ static uint64_t multiply(const struct instruction *instruction, const uint64_t *
     wide a = is_signed ? (wide)with_sign(values[0], bits) : (wide)cut(values[0], bits);
     wide b = is_signed ? (wide)with_sign(values[1], bits) : (wide)cut(values[1], bits);
     wide product = a * b;
-    if (code_has_part(instruction, "hi"))
+    if (code_has_part(instruction, PART_hi))
         product >>= bits;
     return (uint64_t)product;
 }
@@ -157,9 +149,9 @@ static uint64_t shift(const struct instruction *instruction, const uint64_t *val
 static uint64_t funnel(const struct instruction *instruction, const uint64_t *values)
 {
     uint64_t both = cut(values[1], 32) << 32 | cut(values[0], 32), by = cut(values[2], 32);
-    by = code_has_part(instruction, "wrap") ? by & 31 : by > 32 ? 32 : by;
-    return code_has_part(instruction, "l") ? (by == 32 ? cut(values[0], 32) : both << by >> 32)
-                                           : both >> by;
+    by = code_has_part(instruction, PART_wrap) ? by & 31 : by > 32 ? 32 : by;
+    return code_has_part(instruction, PART_l) ? (by == 32 ? cut(values[0], 32) : both << by >> 32)
+                                              : both >> by;
 }
 
 static uint64_t count_leading(uint64_t value, int bits)
@@ -324,7 +316,7 @@ static bool run_whole(const struct instruction *instruction, const uint64_t *val
 static bool compare(const struct instruction *instruction, const uint64_t *values)
 {
     const struct type *type = &instruction->type;
-    const char *how = instruction->parts[0];
+    const char *how = instruction->how;
     bool is_float = type->kind == 'f';
     double x = is_float ? to_double(values[0], type->bits) : 0,
            y = is_float ? to_double(values[1], type->bits) : 0;
@@ -335,11 +327,11 @@ static bool compare(const struct instruction *instruction, const uint64_t *value
     bool less = is_float ? x < y : is_less(&kind, values[0], values[1]);
     bool more = is_float ? x > y : is_less(&kind, values[1], values[0]);
     bool equal = is_float ? x == y : !less && !more;
-    bool or_unordered = is_float && strlen(how) == 3 && how[2] == 'u';
+    bool asks_for_numbers = how[0] == 'n' && (how[1] == 'u' || how[1] == 'a'); // num or nan
+    if (asks_for_numbers)
+        return (how[1] == 'a') == unordered;
     if (unordered)
-        return or_unordered || strcmp(how, "nan") == 0 || strcmp(how, "neu") == 0;
-    if (strcmp(how, "num") == 0 || strcmp(how, "nan") == 0)
-        return how[1] == 'u';
+        return how[2] == 'u';
     switch (how[0]) {
     case 'e':
         return equal;
@@ -355,11 +347,11 @@ static bool compare(const struct instruction *instruction, const uint64_t *value
 static uint64_t run_compare(const struct instruction *instruction, const uint64_t *values)
 {
     bool result = compare(instruction, values), third = values[2] & 1;
-    if (code_has_part(instruction, "and"))
+    if (code_has_part(instruction, PART_and))
         return result && third;
-    if (code_has_part(instruction, "or"))
+    if (code_has_part(instruction, PART_or))
         return result || third;
-    return code_has_part(instruction, "xor") ? result != third : result;
+    return code_has_part(instruction, PART_xor) ? result != third : result;
 }
 
 // Numbers that do not fit become the nearest that do.
@@ -378,13 +370,13 @@ static uint64_t to_whole(double value, const struct type *type)
 
 static double rounded(const struct instruction *instruction, double value)
 {
-    if (code_has_part(instruction, "rni"))
+    if (code_has_part(instruction, PART_rni))
         return nearbyint(value);
-    if (code_has_part(instruction, "rmi"))
+    if (code_has_part(instruction, PART_rmi))
         return floor(value);
-    if (code_has_part(instruction, "rpi"))
+    if (code_has_part(instruction, PART_rpi))
         return ceil(value);
-    return code_has_part(instruction, "rzi") ? trunc(value) : value;
+    return code_has_part(instruction, PART_rzi) ? trunc(value) : value;
 }
 
 // cvt.TO.FROM
@@ -399,7 +391,7 @@ static uint64_t convert(const struct instruction *instruction, uint64_t value)
     if (to->kind == 'f' && to->bits == 32 && from->kind == 'u')
         return from_double((double)(float)cut(value, from->bits), 32);
     if (to->kind == 'f')
-        return from_double(code_has_part(instruction, "sat") ? fmin(fmax(number, 0), 1) : number,
+        return from_double(code_has_part(instruction, PART_sat) ? fmin(fmax(number, 0), 1) : number,
                            to->bits);
     if (from->kind == 'f')
         return to_whole(number, to);
@@ -431,7 +423,7 @@ bool arithmetic_run(const struct instruction *instruction, const uint64_t *value
     default:
         known = instruction->type.kind == 'f' ? run_float(instruction, values, out_result)
                                               : run_whole(instruction, values, out_result);
-        bits = code_has_part(instruction, "wide") ? 2 * bits : bits;
+        bits = code_has_part(instruction, PART_wide) ? 2 * bits : bits;
     }
     // A narrow signed result fills its register.
     bool is_signed = instruction->operation == OP_cvt && instruction->other.kind == 's';

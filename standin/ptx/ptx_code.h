@@ -11,7 +11,6 @@
 
 enum {
     CODE_MOST_OPERANDS = 6,
-    CODE_MOST_PARTS = 8,
     CODE_MOST_VECTOR = 4,
     CODE_WORD = 256,
     CODE_GLOBAL_BYTES = 1 << 16,
@@ -37,31 +36,46 @@ enum operand_kind {
     OPERAND_VECTOR,   // parts
 };
 
+#define CODE_NO_REGISTER UINT32_MAX
+
+// Small, since a program's instructions should fit into a cache.
 struct operand {
-    enum operand_kind kind;
-    size_t index;
     uint64_t value; // also the one in [index + value]
-    bool negated;   // !%p
-    size_t num_parts;
-    size_t parts[CODE_MOST_VECTOR]; // registers; SIZE_MAX: _
+    enum operand_kind kind;
+    uint32_t index;
+    uint32_t parts[CODE_MOST_VECTOR]; // registers; CODE_NO_REGISTER: _
+    uint8_t num_parts;
+    bool negated; // !%p
 };
 
 enum space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM };
 
+// Parts of an opcode, behind its first, that say what it does.
+// clang-format off
+#define CODE_PARTS(X)                                                                              \
+    X(add) X(all) X(and) X(any) X(arrive) X(ballot) X(bfly) X(cas) X(dec) X(down) X(hi) X(idx)     \
+        X(inc) X(l) X(max) X(min) X(or) X(popc) X(prefetch) X(red) X(rmi) X(rni) X(rpi) X(rzi)     \
+            X(sat) X(to) X(up) X(warp) X(wide) X(wrap) X(xor)
+// clang-format on
+
+#define NAME_PART(name) PART_##name,
+enum part { CODE_PARTS(NAME_PART) NUM_PARTS };
+#undef NAME_PART
+
 struct instruction {
-    int operation; // its index in the table
+    uint32_t parts; // a bit for each of the above
+    int operation;  // its index in the table
     int line;
-    char parts[CODE_MOST_PARTS][12]; // the opcode's, behind its first
-    size_t num_parts;
-    struct type type, other; // the last and the one before it
-    enum space space;
-    int width;    // that in .v2 or .v4, or 1
-    size_t guard; // SIZE_MAX: none
+    uint32_t guard; // CODE_NO_REGISTER: none
     bool guard_negated;
-    struct operand operands[CODE_MOST_OPERANDS];
-    size_t num_operands;
-    size_t callee;     // a function; SIZE_MAX: it is one of the driver's
     bool takes_result; // the first operand of a call
+    char how[4];       // the opcode's second part as far as it fits: that of a comparison
+    enum space space;
+    int width;               // that in .v2 or .v4, or 1
+    struct type type, other; // the last and the one before it
+    size_t callee;           // a function; SIZE_MAX: it is one of the driver's
+    size_t num_operands;
+    struct operand operands[CODE_MOST_OPERANDS];
 };
 
 // A function of the module. Its registers and parameters have one place, so it does not call
@@ -119,7 +133,10 @@ void code_finish(struct code *code);
 // The rows of the table of operations, by the first part of the opcode; -1: not known.
 int operations_find(const char *name);
 
-bool code_has_part(const struct instruction *instruction, const char *part);
+static inline bool code_has_part(const struct instruction *instruction, enum part part)
+{
+    return instruction->parts >> part & 1;
+}
 
 // The operation on values of its type; false: it is none of those.
 bool arithmetic_run(const struct instruction *instruction, const uint64_t *values,

@@ -17,7 +17,7 @@ void machine_fail(struct run *run, const struct thread *thread, const char *why)
 
 // ---- operands ----
 
-static uint64_t read_special(const struct run *run, const struct thread *thread, size_t index)
+uint64_t machine_read_special(const struct run *run, const struct thread *thread, size_t index)
 {
     struct timespec time;
     switch (index) {
@@ -41,23 +41,6 @@ static uint64_t read_special(const struct run *run, const struct thread *thread,
     }
 }
 
-uint64_t machine_read(const struct run *run, const struct thread *thread,
-                      const struct operand *operand)
-{
-    uint64_t value = operand->value;
-    if (operand->kind == OPERAND_REGISTER)
-        value = thread->registers[operand->index];
-    else if (operand->kind == OPERAND_SPECIAL)
-        value = read_special(run, thread, operand->index);
-    return operand->negated ? !(value & 1) : value;
-}
-
-void machine_write(struct thread *thread, const struct operand *operand, uint64_t value)
-{
-    if (operand->kind == OPERAND_REGISTER)
-        thread->registers[operand->index] = value;
-}
-
 // ---- memory ----
 
 // The address may be anywhere, since kernels are random.
@@ -74,7 +57,7 @@ static unsigned char *address_of(const struct run *run, const struct thread *thr
     if (operand->kind == OPERAND_REGISTER)
         address += thread->registers[operand->index];
     else if (operand->kind == OPERAND_SPECIAL)
-        address += read_special(run, thread, operand->index);
+        address += machine_read_special(run, thread, operand->index);
     switch (instruction->space) {
     case SPACE_SHARED:
         return moved(thread->block->shared, (uint32_t)address);
@@ -146,7 +129,7 @@ void machine_load(struct run *run, struct thread *thread, const struct instructi
     if (to->kind != OPERAND_VECTOR)
         machine_write(thread, to, load(from, &instruction->type));
     for (size_t i = 0; i < to->num_parts; i++)
-        if (to->parts[i] != SIZE_MAX)
+        if (to->parts[i] != CODE_NO_REGISTER)
             thread->registers[to->parts[i]] =
                 load(from + i * (size_t)instruction->type.bits / 8, &instruction->type);
 }
@@ -179,23 +162,23 @@ void machine_store(struct run *run, struct thread *thread, const struct instruct
 static uint64_t combine(const struct instruction *instruction, uint64_t old, uint64_t a, uint64_t b)
 {
     static const struct {
-        const char *part;
+        enum part part;
         int operation;
-    } names[] = { { "add", OP_add }, { "min", OP_min }, { "max", OP_max },
-                  { "and", OP_and }, { "or", OP_or },   { "xor", OP_xor } };
+    } names[] = { { PART_add, OP_add }, { PART_min, OP_min }, { PART_max, OP_max },
+                  { PART_and, OP_and }, { PART_or, OP_or },   { PART_xor, OP_xor } };
     struct instruction plain = *instruction;
     const uint64_t values[4] = { old, a };
     uint64_t result = a;
     uint64_t most = instruction->type.bits == 64 ? UINT64_MAX : UINT32_MAX;
-    if (code_has_part(instruction, "cas"))
+    if (code_has_part(instruction, PART_cas))
         return ((old ^ a) & most) == 0 ? b : old;
-    if (code_has_part(instruction, "inc"))
+    if (code_has_part(instruction, PART_inc))
         return (old & most) >= (a & most) ? 0 : old + 1;
-    if (code_has_part(instruction, "dec"))
+    if (code_has_part(instruction, PART_dec))
         return old == 0 || (old & most) > (a & most) ? a : old - 1;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         plain.operation = names[i].operation;
-        plain.num_parts = 0;
+        plain.parts = 0;
         if (code_has_part(instruction, names[i].part))
             arithmetic_run(&plain, values, &result);
     }
@@ -227,6 +210,6 @@ uint64_t machine_address(const struct run *run, const struct thread *thread,
                                 : instruction->space == SPACE_PARAM
                                     ? (const unsigned char *)run->grid->arguments - CODE_FIRST_PARAM
                                     : NULL;
-    bool to = code_has_part(instruction, "to");
+    bool to = code_has_part(instruction, PART_to);
     return to ? value - (uintptr_t)base : value + (uintptr_t)base;
 }

@@ -50,9 +50,25 @@ struct run {
 
 void machine_fail(struct run *run, const struct thread *thread, const char *why);
 
-uint64_t machine_read(const struct run *run, const struct thread *thread,
-                      const struct operand *operand);
-void machine_write(struct thread *thread, const struct operand *operand, uint64_t value);
+uint64_t machine_read_special(const struct run *run, const struct thread *thread, size_t index);
+
+static inline uint64_t machine_read(const struct run *run, const struct thread *thread,
+                                    const struct operand *operand)
+{
+    uint64_t value = operand->value;
+    if (operand->kind == OPERAND_REGISTER)
+        value = thread->registers[operand->index];
+    else if (operand->kind == OPERAND_SPECIAL)
+        value = machine_read_special(run, thread, operand->index);
+    return operand->negated ? !(value & 1) : value;
+}
+
+static inline void machine_write(struct thread *thread, const struct operand *operand,
+                                 uint64_t value)
+{
+    if (operand->kind == OPERAND_REGISTER)
+        thread->registers[operand->index] = value;
+}
 
 void machine_load(struct run *run, struct thread *thread, const struct instruction *instruction);
 void machine_store(struct run *run, struct thread *thread, const struct instruction *instruction);

@@ -7,9 +7,10 @@
 
 static uint64_t result_of(const struct barrier *barrier)
 {
-    if (code_has_part(barrier->first, "popc"))
+    if (code_has_part(barrier->first, PART_popc))
         return barrier->sum;
-    return code_has_part(barrier->first, "and") ? barrier->sum == barrier->arrived : barrier->sum;
+    return code_has_part(barrier->first, PART_and) ? barrier->sum == barrier->arrived
+                                                   : barrier->sum;
 }
 
 static void release_barrier(struct block *block, size_t index)
@@ -23,7 +24,7 @@ static void release_barrier(struct block *block, size_t index)
         thread->state = RUNS;
         if (thread->result)
             machine_write(thread, thread->result,
-                          code_has_part(barrier->first, "popc") ? result : result != 0);
+                          code_has_part(barrier->first, PART_popc) ? result : result != 0);
     }
     *barrier = (struct barrier){ 0 };
 }
@@ -41,18 +42,19 @@ static void check_barriers(struct block *block)
 // Without their operands, and without .aligned.
 static bool are_alike(const struct instruction *a, const struct instruction *b)
 {
-    static const char *const parts[] = { "red",  "popc", "or",   "and", "ballot", "any", "all",
-                                         "down", "up",   "bfly", "idx", "warp",   NULL };
-    bool alike = a->operation == b->operation;
-    for (const char *const *part = parts; *part && alike; part++)
-        alike = code_has_part(a, *part) == code_has_part(b, *part);
-    return alike;
+    static const enum part parts[] = { PART_red,    PART_popc, PART_or,  PART_and,
+                                       PART_ballot, PART_any,  PART_all, PART_down,
+                                       PART_up,     PART_bfly, PART_idx, PART_warp };
+    uint32_t telling = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        telling |= UINT32_C(1) << parts[i];
+    return a->operation == b->operation && ((a->parts ^ b->parts) & telling) == 0;
 }
 
 // barrier.red.OP d, index{, count}, p; barrier.sync index{, count}
 void machine_barrier(struct run *run, struct thread *thread, const struct instruction *instruction)
 {
-    const bool is_red = code_has_part(instruction, "red");
+    const bool is_red = code_has_part(instruction, PART_red);
     const struct operand *operands = instruction->operands + is_red;
     const size_t num = instruction->num_operands - 2 * (size_t)is_red;
     uint64_t index = machine_read(run, thread, &operands[0]);
@@ -66,7 +68,7 @@ void machine_barrier(struct run *run, struct thread *thread, const struct instru
         machine_fail(run, thread, "threads meet at one barrier with different counts");
         return;
     }
-    if (barrier->arrived && (is_red || code_has_part(barrier->first, "red")) &&
+    if (barrier->arrived && (is_red || code_has_part(barrier->first, PART_red)) &&
         !are_alike(barrier->first, instruction)) {
         machine_fail(run, thread, "threads meet at one barrier in different ways");
         return;
@@ -75,7 +77,7 @@ void machine_barrier(struct run *run, struct thread *thread, const struct instru
     barrier->arrived++;
     barrier->wanted = wanted;
     barrier->sum += is_red && (machine_read(run, thread, &operands[num]) & 1);
-    if (!code_has_part(instruction, "arrive")) {
+    if (!code_has_part(instruction, PART_arrive)) {
         thread->state = AT_BARRIER;
         thread->barrier = index;
         thread->result = is_red ? instruction->operands : NULL;
@@ -104,14 +106,14 @@ static uint64_t shuffle(const struct run *run, const struct thread *thread,
     uint64_t c = machine_read(run, thread, &instruction->operands[3]);
     unsigned segment = (unsigned)(c >> 8 & 31), clamp = (unsigned)(c & 31), by = (unsigned)(b & 31);
     unsigned most = (lane & segment) | (clamp & ~segment), least = lane & segment, from;
-    if (code_has_part(instruction, "up")) {
+    if (code_has_part(instruction, PART_up)) {
         from = lane - by;
         *out_inside = (int)from >= (int)most;
-    } else if (code_has_part(instruction, "down")) {
+    } else if (code_has_part(instruction, PART_down)) {
         from = lane + by;
         *out_inside = from <= most;
     } else {
-        from = code_has_part(instruction, "bfly") ? lane ^ by : least | (by & ~segment);
+        from = code_has_part(instruction, PART_bfly) ? lane ^ by : least | (by & ~segment);
         *out_inside = from <= most;
     }
     const struct thread *other = lane_of(thread, *out_inside ? from : lane);
@@ -128,9 +130,9 @@ static uint64_t vote(const struct run *run, const struct thread *thread,
         if (counts && (given_by(run, other) & 1))
             ballot |= UINT32_C(1) << lane;
     }
-    if (code_has_part(instruction, "ballot"))
+    if (code_has_part(instruction, PART_ballot))
         return ballot;
-    return code_has_part(instruction, "all") ? ballot == all : ballot != 0;
+    return code_has_part(instruction, PART_all) ? ballot == all : ballot != 0;
 }
 
 static uint64_t meet(const struct run *run, const struct thread *thread, bool *out_inside)

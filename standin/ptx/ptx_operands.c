@@ -20,11 +20,11 @@ uint64_t reader_number(struct reader *reader, const char *word)
     return negative ? -value : value;
 }
 
-static bool find_special(const char *word, size_t *out_index)
+static bool find_special(const char *word, uint32_t *out_index)
 {
     static const struct {
         const char *name;
-        size_t index;
+        uint32_t index;
     } specials[] = { { "%tid", SPECIAL_TID },           { "%ntid", SPECIAL_NTID },
                      { "%ctaid", SPECIAL_CTAID },       { "%nctaid", SPECIAL_NCTAID },
                      { "%laneid", SPECIAL_LANEID },     { "%smid", SPECIAL_SMID },
@@ -35,7 +35,7 @@ static bool find_special(const char *word, size_t *out_index)
     for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++) {
         if (strlen(specials[i].name) != length || strncmp(specials[i].name, word, length) != 0)
             continue;
-        *out_index = specials[i].index + (point ? (size_t)(point[1] - 'x') : 0);
+        *out_index = specials[i].index + (point ? (uint32_t)(point[1] - 'x') : 0);
         return true;
     }
     return false;
@@ -48,13 +48,13 @@ static void read_value(struct reader *reader, const char *word, struct operand *
     const struct name *name = reader_find_name(reader, word, &index);
     if (name && name->kind == NAME_REGISTERS) {
         operand->kind = OPERAND_REGISTER;
-        operand->index = index;
+        operand->index = (uint32_t)index;
     } else if (name && index == SIZE_MAX) {
         operand->kind = OPERAND_SPECIAL;
         operand->index = SPECIAL_DYNAMIC_SHARED;
     } else if (name && name->kind == NAME_LABEL) {
         operand->kind = name->num ? OPERAND_TARGETS : OPERAND_LABEL;
-        operand->index = index;
+        operand->index = (uint32_t)index;
     } else if (name) {
         operand->kind = OPERAND_NUMBER;
         operand->value = name->kind == NAME_GLOBAL  ? (uintptr_t)reader->code->globals + index
@@ -72,7 +72,7 @@ static void read_value(struct reader *reader, const char *word, struct operand *
 static void add_part(struct reader *reader, struct operand *operand)
 {
     char word[CODE_WORD];
-    struct operand part = { .kind = OPERAND_REGISTER, .index = SIZE_MAX };
+    struct operand part = { .kind = OPERAND_REGISTER, .index = CODE_NO_REGISTER };
     if (strcmp(reader_next(reader, word), "_") != 0)
         read_value(reader, word, &part);
     if (part.kind != OPERAND_REGISTER || operand->num_parts == CODE_MOST_VECTOR)

@@ -29,6 +29,17 @@ static void leave_scope(struct reader *reader)
 
 // ---- instructions ----
 
+static uint32_t find_part(const char *name)
+{
+#define NAME_PART(name) #name,
+    static const char *const names[] = { CODE_PARTS(NAME_PART) };
+#undef NAME_PART
+    for (size_t i = 0; i < NUM_PARTS; i++)
+        if (strcmp(names[i], name) == 0)
+            return UINT32_C(1) << i;
+    return 0;
+}
+
 static void read_opcode(struct reader *reader, const char *word, struct instruction *instruction)
 {
     static const struct {
@@ -57,9 +68,9 @@ static void read_opcode(struct reader *reader, const char *word, struct instruct
                 instruction->space = spaces[i].space;
         if (strcmp(part, "v2") == 0 || strcmp(part, "v4") == 0)
             instruction->width = part[1] - '0';
-        if (instruction->num_parts < CODE_MOST_PARTS &&
-            strlen(part) < sizeof(instruction->parts[0]))
-            memcpy(instruction->parts[instruction->num_parts++], part, strlen(part) + 1);
+        instruction->parts |= find_part(part);
+        if (!instruction->how[0])
+            memcpy(instruction->how, part, strnlen(part, sizeof(instruction->how) - 1));
     }
 }
 
@@ -116,7 +127,7 @@ static void add_instruction(struct reader *reader, const struct instruction *ins
 
 static void read_instruction(struct reader *reader, char *word)
 {
-    struct instruction instruction = { .line = reader->line, .guard = SIZE_MAX };
+    struct instruction instruction = { .line = reader->line, .guard = CODE_NO_REGISTER };
     if (word[0] == '@') {
         struct operand guard = { 0 };
         reader_operand(reader, &guard);
@@ -300,7 +311,9 @@ static bool find_entry(struct reader *reader, const char *entry)
 // From behind the parameters. Where it ends it returns.
 static void read_code(struct reader *reader)
 {
-    const struct instruction end = { .operation = OP_ret, .guard = SIZE_MAX, .line = reader->line };
+    const struct instruction end = { .operation = OP_ret,
+                                     .guard = CODE_NO_REGISTER,
+                                     .line = reader->line };
     char word[CODE_WORD];
     while (*reader_next(reader, word) && word[0] != '{')
         ;

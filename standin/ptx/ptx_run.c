@@ -78,7 +78,8 @@ static void fetch(struct run *run, struct thread *thread, const struct instructi
 {
     uint64_t address = machine_read(run, thread, &instruction->operands[0]);
     uint64_t bytes = machine_read(run, thread, &instruction->operands[1]);
-    if (!run->grid->fetch || !code_has_part(instruction, "prefetch") || address % 16 || bytes % 16)
+    if (!run->grid->fetch || !code_has_part(instruction, PART_prefetch) || address % 16 ||
+        bytes % 16)
         machine_fail(run, thread, "a copy that the stand-in does not have");
     else
         run->grid->fetch(address, bytes);
@@ -127,7 +128,7 @@ static void move(struct run *run, struct thread *thread, const struct instructio
     if (to->kind != OPERAND_VECTOR)
         machine_write(thread, to, value);
     for (size_t i = 0; to->kind == OPERAND_VECTOR && i < num; i++)
-        if (to->parts[i] != SIZE_MAX)
+        if (to->parts[i] != CODE_NO_REGISTER)
             thread->registers[to->parts[i]] =
                 value >> i * (size_t)bits & ((UINT64_C(1) << bits) - 1);
 }
@@ -160,7 +161,7 @@ static bool run_control(struct run *run, struct thread *thread,
         return false;
     case OP_bar:
     case OP_barrier:
-        if (code_has_part(instruction, "warp")) {
+        if (code_has_part(instruction, PART_warp)) {
             machine_warp(run, thread, &instruction->operands[0]);
             return false;
         }
@@ -227,7 +228,7 @@ static void step(struct run *run, struct thread *thread)
         return;
     }
     const struct instruction *instruction = &code->instructions[thread->at];
-    bool skips = instruction->guard != SIZE_MAX &&
+    bool skips = instruction->guard != CODE_NO_REGISTER &&
                  (thread->registers[instruction->guard] & 1) == instruction->guard_negated;
     if (!skips && !run_control(run, thread, instruction))
         return;
