@@ -132,6 +132,16 @@ def misspelt_attributes_are_told():
         assert result.status == 0 and result.err == told, result.err
 
 
+def misspelt_attributes_of_the_graph_are_told():
+    for name, meant in (("cost_units", "cost_unit"), ("unit", "cost_unit"), ("Cost_Unit", "cost_unit"), ("output", "outputs"),
+                        ("size", None), ("cost", None)):
+        for text in (f"digraph {{\n {name}=us\n a }}", f"digraph {{ cost_unit=us;\n graph [{name}=us] a }}"):
+            result = braid("plan", "-", text=text)
+            told = f"<stdin>:2: the graph has '{name}', which Braid ignores: is '{meant}' meant?\n" if meant else ""
+            assert result.status == 0 and result.err == told, result.err
+    assert braid("plan", "-", text="digraph { a [unit=us] subgraph s { unit=us b } }").err == ""
+
+
 def the_line_names_the_file():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "bad graph.dot")
@@ -246,6 +256,7 @@ if __name__ == "__main__":
     sys.exit(run([
         each_kind_of_bad_file_is_told,
         misspelt_attributes_are_told,
+        misspelt_attributes_of_the_graph_are_told,
         the_line_names_the_file,
         binary_files_are_refused,
         files_that_cannot_be_read_are_told,

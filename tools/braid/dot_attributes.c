@@ -338,10 +338,20 @@ static const struct {
     { "parameters", dot_parameters_read },
 };
 
+enum { NUM_OF_GRAPH = sizeof(of_graph) / sizeof(of_graph[0]) };
+
+static void list_names_of_graph(const char **names)
+{
+    for (size_t i = 0; i < NUM_OF_GRAPH; i++)
+        names[i] = of_graph[i].name;
+}
+
 static enum exit_status read_graph(struct dot_file *file)
 {
-    enum exit_status status = EXIT_DONE;
-    for (size_t i = 0; i < sizeof(of_graph) / sizeof(of_graph[0]) && status == EXIT_DONE; i++) {
+    const char *names[NUM_OF_GRAPH];
+    list_names_of_graph(names);
+    enum exit_status status = dot_unknown_tell_of_graph(file, names, NUM_OF_GRAPH);
+    for (size_t i = 0; i < NUM_OF_GRAPH && status == EXIT_DONE; i++) {
         const struct dot_attribute *attribute = dot_given_find(&file->given, of_graph[i].name);
         const struct dot_string *text = dot_given_read(file, attribute ? attribute->graph : 0);
         if (!text)
@@ -368,16 +378,20 @@ static void list_names(const char **names)
 
 enum dot_attribute_use dot_attribute_find_use(const char *name)
 {
-    const char *names[NUM_NAMES];
+    const char *names[NUM_NAMES], *names_of_graph[NUM_OF_GRAPH];
     list_names(names);
+    list_names_of_graph(names_of_graph);
     bool is_read = strcmp(name, "implied") == 0 || strcmp(name, "key") == 0;
-    for (size_t i = 0; i < sizeof(of_graph) / sizeof(of_graph[0]); i++)
-        is_read = is_read || strcmp(of_graph[i].name, name) == 0;
+    for (size_t i = 0; i < NUM_OF_GRAPH; i++)
+        is_read = is_read || strcmp(names_of_graph[i], name) == 0;
     for (size_t i = 0; i < NUM_NAMES; i++)
         is_read = is_read || strcmp(names[i], name) == 0;
     if (is_read)
         return DOT_ATTRIBUTE_READ;
-    return dot_unknown_is_near(names, NUM_NAMES, name) ? DOT_ATTRIBUTE_NEAR : DOT_ATTRIBUTE_IGNORED;
+    return dot_unknown_is_near(names, NUM_NAMES, name) ||
+                   dot_unknown_is_near(names_of_graph, NUM_OF_GRAPH, name)
+               ? DOT_ATTRIBUTE_NEAR
+               : DOT_ATTRIBUTE_IGNORED;
 }
 
 enum exit_status dot_attributes_read(struct dot_file *file)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of nodes that are nearly one of ours, and would be ignored in silence.
+// Attributes that are nearly one of ours, and would be ignored in silence.
 #include "dot_unknown.h"
 
 #include <string.h>
@@ -30,6 +30,8 @@ static const char *find_near(const char *const *names, size_t num, const char *n
             return NULL;
         if (!near && strlen(names[i]) >= LEAST_LENGTH && is_near(names[i], name))
             near = names[i];
+        if (strcmp(names[i], "cost_unit") == 0 && strcmp(name, "unit") == 0)
+            near = names[i];
     }
     return strcmp(name, "xlabel") == 0 ? NULL : near; // it is Graphviz's, near to one of ours
 }
@@ -59,4 +61,22 @@ enum exit_status dot_unknown_tell(struct dot_file *file, const char *const *name
             status = tell(file, name, near);
     }
     return status;
+}
+
+enum exit_status dot_unknown_tell_of_graph(struct dot_file *file, const char *const *names,
+                                           size_t num)
+{
+    for (uint32_t i = 0; i < file->given.names.num; i++) {
+        const uint32_t value = file->given.attributes[i].graph;
+        const char *name = file->given.names.names[i], *near = find_near(names, num, name);
+        if (!value || !near)
+            continue;
+        const struct dot_string *text = dot_given_read(file, value);
+        if (!text)
+            return EXIT_FAILED;
+        if (text->length)
+            note_in_file(file->text.path, dot_text_line(&file->text, value),
+                         "the graph has '%s', which Braid ignores: is '%s' meant?", name, near);
+    }
+    return EXIT_DONE;
 }
