@@ -48,7 +48,8 @@ static void uses_that_do_not_fit_are_refused_by_name(void **state)
         { { .node = { 9, world.attend.graph } }, "position" },
         { { .node = { 0 } }, "position" },
         { { .node = world.attend, .argument = 2 }, "attend" },
-        { { .node = world.attend, .argument = 1 }, "attend" }, // 8 bytes do not fit into 4
+        { { .node = world.attend, .argument = 1 },
+          "'position': 8 bytes at 0 of argument 1 of node 'attend' end beyond its 4 bytes" },
         { { .node = world.attend, .argument_offset = 1 }, "attend" },
         { { .node = world.attend, .argument_offset = UINT64_MAX }, "attend" },
         { { .node = world.attend, .offset = 8 }, "position" },
