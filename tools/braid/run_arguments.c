@@ -13,7 +13,7 @@ static const char help[] =
     "\n"
     "Plans the graph in FILE ('-': standard input), replays it with each node busy for its cost,\n"
     "checks the order of every edge in every frame by recorded times, and prints the measured\n"
-    "makespan beside the planned one.\n"
+    "makespan beside the planned one, in the file's unit where that is a time, else in us.\n"
     "\n"
     "  --frames N        how many frames to run (default 100)\n"
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
