@@ -22,13 +22,6 @@ struct column {
     uint32_t *units;
 };
 
-static void swap_columns(struct column *a, struct column *b)
-{
-    struct column c = *a;
-    *a = *b;
-    *b = c;
-}
-
 static uint32_t digit_of(uint64_t key, unsigned shift)
 {
     return (uint32_t)(key >> shift) & (NUM_DIGITS - 1);
@@ -54,12 +47,22 @@ static void sort_digit(const struct column *from, const struct column *to, uint3
 }
 
 // Counting digits takes longer than this for few keys. Like that it leaves equal keys as they are.
+// A pass leaves the keys of the next one nearly in order, or nearly in reverse.
 static void sort_few(struct column *a, uint32_t num)
 {
+    const bool is_down = num && a->keys[0] > a->keys[num - 1];
+    for (uint32_t i = 0, k = num - 1; is_down && i < k; i++, k--) {
+        const uint64_t key = a->keys[i];
+        const uint32_t unit = a->units[i];
+        a->keys[i] = a->keys[k];
+        a->units[i] = a->units[k];
+        a->keys[k] = key;
+        a->units[k] = unit;
+    }
     for (uint32_t i = 1; i < num; i++) {
         uint64_t key = a->keys[i];
         uint32_t unit = a->units[i], at = i;
-        for (; at > 0 && a->keys[at - 1] > key; at--) {
+        for (; at > 0 && (a->keys[at - 1] > key || (is_down && a->keys[at - 1] == key)); at--) {
             a->keys[at] = a->keys[at - 1];
             a->units[at] = a->units[at - 1];
         }
@@ -82,7 +85,9 @@ static void sort_column(struct column *a, struct column *b, uint32_t num)
         if (digit_of(differing, shift) == 0)
             continue; // all keys have this digit
         sort_digit(a, b, num, shift);
-        swap_columns(a, b);
+        const struct column sorted = *b;
+        *b = *a;
+        *a = sorted;
     }
 }
 

@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-#include "base/big_memory.h"
-#include "base/host_memory.h"
-
 // The direction in which edges are walked.
 struct ahead {
     const uint32_t *first, *nodes; // what a node comes after
@@ -15,6 +12,9 @@ struct ahead {
 };
 
 #define MOST_UNITS_COMPARED 64 // unless keys decide: the first by key
+
+// Compiled twice: a plain graph has no bundles, and one place.
+#define PLAINLY static inline __attribute__((always_inline))
 
 uint64_t braid_plan_pass_visits(const struct plan_graph *plan, uint32_t max_lanes)
 {
@@ -38,24 +38,22 @@ bool braid_plan_pass_init(struct plan_pass *pass, const struct plan_graph *plan,
                                 .costs = costs,
                                 .max_lanes = max_lanes,
                                 .is_plain = !plan->units.members && plan->num_places == 1 };
-    pass->length_ns = plan_allocate(num, sizeof(uint64_t));
-    pass->keys = plan_allocate(num, sizeof(uint64_t));
-    pass->pins = plan_allocate(num, sizeof(uint32_t));
-    pass->start_ns = plan_allocate(num, sizeof(uint64_t));
-    pass->lane_of = plan_allocate(num, sizeof(uint32_t));
-    pass->sequence = plan_allocate(num, sizeof(uint32_t));
-    pass->lanes = plan_allocate(num_lanes, sizeof(struct pass_lane));
-    pass->renamed = plan_allocate(num_lanes, sizeof(uint32_t));
-    pass->left = plan_allocate(num, sizeof(uint32_t));
-    pass->scratch[0] = plan_allocate(num, sizeof(uint64_t));
-    pass->scratch[1] = plan_allocate(num, sizeof(uint64_t));
-    pass->ranks.rank_of = plan_allocate(num, sizeof(uint32_t));
-    pass->ranks.unit_at = plan_allocate(num, sizeof(uint32_t));
-    pass->arrivals = plan_allocate(num, sizeof(struct arrival));
-    bool done = plan_bits_init(&pass->ready, num) && pass->length_ns && pass->keys && pass->pins &&
-                pass->start_ns && pass->lane_of && pass->sequence && pass->lanes && pass->renamed &&
-                pass->left && pass->scratch[0] && pass->scratch[1] && pass->ranks.rank_of &&
-                pass->ranks.unit_at && pass->arrivals;
+    struct store *store = &pass->store;
+    pass->length_ns = braid_store_take(store, num, sizeof(uint64_t));
+    pass->keys = braid_store_take(store, num, sizeof(uint64_t));
+    pass->pins = braid_store_take(store, num, sizeof(uint32_t));
+    pass->start_ns = braid_store_take(store, num, sizeof(uint64_t));
+    pass->lane_of = braid_store_take(store, num, sizeof(uint32_t));
+    pass->sequence = braid_store_take(store, num, sizeof(uint32_t));
+    pass->lanes = braid_store_take(store, num_lanes, sizeof(struct pass_lane));
+    pass->renamed = braid_store_take(store, num_lanes, sizeof(uint32_t));
+    pass->left = braid_store_take(store, num, sizeof(uint32_t));
+    pass->scratch[0] = braid_store_take(store, num, sizeof(uint64_t));
+    pass->scratch[1] = braid_store_take(store, num, sizeof(uint64_t));
+    pass->ranks.rank_of = braid_store_take(store, num, sizeof(uint32_t));
+    pass->ranks.unit_at = braid_store_take(store, num, sizeof(uint32_t));
+    pass->arrivals = braid_store_take(store, num, sizeof(struct arrival));
+    bool done = plan_bits_init(&pass->ready, num) && !store->failed;
     for (uint32_t unit = 0; done && unit < num; unit++) {
         pass->length_ns[unit] = unit_length(plan, costs, unit);
         pass->pins[unit] = PLAN_NONE;
@@ -65,12 +63,7 @@ bool braid_plan_pass_init(struct plan_pass *pass, const struct plan_graph *plan,
 
 void braid_plan_pass_finish(struct plan_pass *pass)
 {
-    void *const memory[] = { pass->length_ns, pass->keys,       pass->pins,       pass->start_ns,
-                             pass->lane_of,   pass->sequence,   pass->lanes,      pass->renamed,
-                             pass->left,      pass->scratch[0], pass->scratch[1], pass->arrivals };
-    for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
-        braid_free(memory[i]);
-    braid_plan_ranks_finish(&pass->ranks);
+    braid_store_finish(&pass->store);
     plan_bits_finish(&pass->ready);
 }
 
@@ -121,13 +114,6 @@ static struct arrival find_arrival(struct plan_pass *pass, const struct ahead *a
     return arrival;
 }
 
-// When a unit may start, if all that it comes after are placed. Without bundles, on one place.
-static struct arrival plan_pass_arrival(const struct plan_pass *pass, uint32_t unit)
-{
-    const struct ahead ahead = { .first = pass->plan->pred_first, .nodes = pass->plan->pred_nodes };
-    return find_plain_arrival(pass, &ahead, unit);
-}
-
 static uint64_t start_on(const struct plan_pass *pass, const struct arrival *arrival, uint32_t lane)
 {
     const struct plan_costs *costs = pass->costs;
@@ -150,13 +136,13 @@ static bool is_better(const struct plan_pass *pass, const struct arrival *arriva
     return free != than_free ? free > than_free : lane == arrival->lane;
 }
 
-static uint32_t choose_lane(const struct plan_pass *pass, const struct arrival *arrival,
-                            uint32_t unit, uint64_t *out_start_ns)
+PLAINLY uint32_t choose_lane(const struct plan_pass *pass, const struct arrival *arrival,
+                             uint32_t unit, bool plain, uint64_t *out_start_ns)
 {
     uint32_t place = plan_place_of_unit(pass->plan, unit), num = 0, best = PLAN_NONE;
     uint64_t best_ns = UINT64_MAX;
     for (uint32_t lane = 0; lane < pass->num_lanes; lane++) {
-        if (pass->lanes[lane].place != place)
+        if (!plain && pass->lanes[lane].place != place)
             continue;
         num++;
         uint64_t start_ns = start_on(pass, arrival, lane);
@@ -192,14 +178,14 @@ static uint32_t pinned_lane(struct plan_pass *pass, uint32_t unit)
     return pass->renamed[pin];
 }
 
-static void put(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit)
+PLAINLY void put(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit, bool plain)
 {
     struct arrival arrival =
         pass->mode == PASS_BY_KEY ? find_arrival(pass, ahead, unit) : pass->arrivals[unit];
     uint64_t start_ns;
     uint32_t lane = pinned_lane(pass, unit);
     if (lane == PLAN_NONE)
-        lane = choose_lane(pass, &arrival, unit, &start_ns);
+        lane = choose_lane(pass, &arrival, unit, plain, &start_ns);
     else
         start_ns = start_on(pass, &arrival, lane);
     if (pass->pins[unit] != PLAN_NONE)
@@ -223,20 +209,21 @@ static void make_ready(struct plan_pass *pass, const struct ahead *ahead, uint32
         pass->arrivals[unit] = find_arrival(pass, ahead, unit);
 }
 
-static void release(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit)
+PLAINLY void release(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit, bool plain)
 {
     const struct plan_graph *plan = pass->plan;
-    for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
-        uint32_t node = plan_unit_member(plan, unit, i);
+    for (uint32_t i = 0; i < (plain ? 1 : plan_unit_size(plan, unit)); i++) {
+        uint32_t node = plain ? unit : plan_unit_member(plan, unit, i);
         for (uint32_t e = ahead->next_first[node]; e < ahead->next_first[node + 1]; e++) {
-            uint32_t next = plan_unit_of(plan, ahead->next_nodes[e]);
+            uint32_t next = ahead->next_nodes[e];
+            next = plain ? next : plan_unit_of(plan, next);
             if (--pass->left[next] == 0)
                 make_ready(pass, ahead, next);
         }
     }
 }
 
-static void begin(struct plan_pass *pass, const struct ahead *ahead)
+PLAINLY void begin(struct plan_pass *pass, const struct ahead *ahead, bool plain)
 {
     const struct plan_graph *plan = pass->plan;
     pass->num_lanes = 0;
@@ -244,8 +231,8 @@ static void begin(struct plan_pass *pass, const struct ahead *ahead)
     memset(pass->renamed, 0xff, (size_t)pass->max_lanes * plan->num_places * sizeof(uint32_t));
     for (uint32_t unit = 0; unit < plan->num_units; unit++) {
         uint32_t num = 0;
-        for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
-            uint32_t node = plan_unit_member(plan, unit, i);
+        for (uint32_t i = 0; i < (plain ? 1 : plan_unit_size(plan, unit)); i++) {
+            uint32_t node = plain ? unit : plan_unit_member(plan, unit, i);
             num += ahead->first[node + 1] - ahead->first[node];
         }
         pass->left[unit] = num;
@@ -280,7 +267,7 @@ static uint64_t earliest(const struct plan_pass *pass, const struct soonest *soo
     const struct arrival *arrival = &pass->arrivals[unit];
     uint64_t start_ns = UINT64_MAX;
     if (pass->plan->num_places > 1) {
-        (void)choose_lane(pass, arrival, unit, &start_ns);
+        (void)choose_lane(pass, arrival, unit, false, &start_ns);
         return start_ns;
     }
     if (pass->num_lanes < pass->max_lanes)
@@ -318,15 +305,15 @@ static uint32_t choose_rank(const struct plan_pass *pass)
     return best;
 }
 
-static void run(struct plan_pass *pass, const struct ahead *ahead)
+PLAINLY void run(struct plan_pass *pass, const struct ahead *ahead, bool plain)
 {
-    begin(pass, ahead);
+    begin(pass, ahead, plain);
     for (uint32_t num = 0; num < pass->plan->num_units; num++) {
         uint32_t rank = choose_rank(pass), unit = pass->ranks.unit_at[rank];
         plan_bits_remove(&pass->ready, rank);
-        put(pass, ahead, unit);
+        put(pass, ahead, unit, plain);
         pass->sequence[num] = unit;
-        release(pass, ahead, unit);
+        release(pass, ahead, unit, plain);
     }
     if (pass->num_lanes > 1)
         pass->makespan_ns += (pass->num_lanes - 1) * pass->costs->model.root_ns;
@@ -352,7 +339,10 @@ void braid_plan_pass_run(struct plan_pass *pass, bool forward)
         ahead = (struct ahead){ plan->succ_first, plan->succ_nodes, plan->pred_first,
                                 plan->pred_nodes, forward };
     plan_pass_rank(pass);
-    run(pass, &ahead);
+    if (pass->is_plain)
+        run(pass, &ahead, true);
+    else
+        run(pass, &ahead, false);
 }
 
 void braid_plan_pass_turn(struct plan_pass *pass)
@@ -520,7 +510,8 @@ static void tell_successors(struct lookahead *ahead, const struct gap *gap, uint
 static struct gap choose_gap(struct lookahead *ahead, uint32_t unit)
 {
     const struct plan_pass *pass = ahead->pass;
-    const struct arrival arrival = plan_pass_arrival(pass, unit);
+    const struct ahead edges = { .first = pass->plan->pred_first, .nodes = pass->plan->pred_nodes };
+    const struct arrival arrival = find_plain_arrival(pass, &edges, unit);
     struct gap best = find_gap(ahead, &arrival, unit, 0);
     list_soonest(ahead);
     uint64_t best_ns = end_of_paths(ahead, &best, unit);

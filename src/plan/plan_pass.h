@@ -12,6 +12,7 @@
 
 #include <braid/status.h>
 
+#include "base/store.h"
 #include "plan/plan_bits.h"
 #include "plan/plan_costs.h"
 #include "plan/plan_placement.h"
@@ -73,6 +74,7 @@ struct plan_pass {
 
     struct pass_lane *lanes;
     uint32_t *renamed, *left; // per lane of an earlier pass, per unit
+    struct store store;       // holds the arrays
     struct plan_ranks ranks;
     uint64_t *scratch[2];     // per unit
     struct arrival *arrivals; // per unit; unless it goes by keys
