@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The players that there are.
+// The players that there are, and a function of two of them.
 #ifndef BRAID_BACKENDS_PLAYERS_H
 #define BRAID_BACKENDS_PLAYERS_H
 
@@ -13,5 +13,10 @@ extern const struct player braid_driven_streams_player;          // on CUDA: the
 extern const struct player braid_renewing_driven_streams_player; // on HIP: likewise
 extern const struct player braid_walker_player;                  // on the CPU backend
 extern const struct player braid_graph_player;                   // on CUDA
+
+// Behind an iteration of a loop that the host plays, whose writes are seen: notes it, from 1, for
+// traps of the body's nodes. Loops inside have noted theirs before.
+void braid_players_note_traps(const struct program *body, const struct frame *frame,
+                              uint64_t number);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "backends/loop_traps.h"
+#include "backends/players.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/inside.h"
@@ -194,7 +194,8 @@ static braid_status play_node(const struct streams_playing *streams, const braid
         if (!status)
             count(iterations, num + 1);
         if (task->kind == WORK_LOOP)
-            braid_loop_traps_note(&streams->program->bodies[op->position], driven->frame, num + 1);
+            braid_players_note_traps(&streams->program->bodies[op->position], driven->frame,
+                                     num + 1);
         if (status && task->kind == WORK_LOOP)
             status = braid_error(status, "iteration %llu: %s", (unsigned long long)num,
                                  braid_error_get_message());

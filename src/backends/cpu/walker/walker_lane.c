@@ -4,7 +4,7 @@
 
 #include "backends/cpu/walker/walker.h"
 #include "backends/cpu/walker/walker_walk.h"
-#include "backends/loop_traps.h"
+#include "backends/players.h"
 
 // ---- polling ----
 
@@ -254,7 +254,8 @@ static void count(struct cpu_program *body)
         braid_cpu_profile_tally(body);
     set(body, ITERATIONS_SINCE_ENTRY, get(body, ITERATIONS_SINCE_ENTRY) + 1);
     if (body->traps_of)
-        braid_loop_traps_note(body->traps_of, body->traps_frame, get(body, ITERATIONS_SINCE_ENTRY));
+        braid_players_note_traps(body->traps_of, body->traps_frame,
+                                 get(body, ITERATIONS_SINCE_ENTRY));
     if (!body->is_else)
         set(body, ITERATIONS_OF_FRAME, get(body, ITERATIONS_OF_FRAME) + 1);
 }
