@@ -100,15 +100,11 @@ static bool plan_is_big(const struct plan_tries *tries)
     return braid_plan_visits(tries->plan, 1) > MOST_TO_TRY_ALL;
 }
 
-static uint64_t find_price(const struct plan_costs *costs)
-{
-    return costs->num_guessed ? PRICE_OF_GUESSES : PRICE_OF_FREEDOM;
-}
-
 static bool is_bearable(const struct plan_costs *costs, const struct plan_kept *best,
                         uint64_t expected)
 {
-    return expected <= best->ns + best->ns / find_price(costs);
+    uint64_t price = costs->num_guessed ? PRICE_OF_GUESSES : PRICE_OF_FREEDOM;
+    return expected <= best->ns + best->ns / price;
 }
 
 // Lanes that order fewer nodes let fewer buffers share memory.
@@ -229,11 +225,7 @@ static braid_status plan_on_sites(struct plan_tries *tries, uint32_t limit, bool
         return status;
     if (!is_fixed && !is_big)
         status = try_more(tries, limit, &best);
-    if (status)
-        braid_plan_placement_finish(&best);
-    else
-        *out_placement = best;
-    return status;
+    return braid_plan_placement_give(status, &best, out_placement);
 }
 
 // ---- the number of lanes ----
@@ -536,11 +528,7 @@ static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
             braid_plan_keep_shorter(tries, &best, &other);
         is_shortest |= tries->is_shortest;
     }
-    if (status)
-        braid_plan_placement_finish(&best);
-    else
-        *out_placement = best;
-    return status;
+    return braid_plan_placement_give(status, &best, out_placement);
 }
 
 braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_costs *costs,
@@ -565,9 +553,5 @@ braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_co
         status = fixed ? place_fixed(&tries, limit, &best)
                        : choose(&tries, round_limit(&tries, limit), options->max_lanes, &best);
     braid_plan_tries_finish(&tries);
-    if (status)
-        braid_plan_placement_finish(&best);
-    else
-        *out_placement = best;
-    return status;
+    return braid_plan_placement_give(status, &best, out_placement);
 }

@@ -706,12 +706,6 @@ static bool place_all(struct lister *lister)
     return false;
 }
 
-// Clocks of 128 lanes or fewer are never too long; see plan_waits.c.
-static bool has_too_many_lanes(const struct lister *lister)
-{
-    return lister->waits.clocks.is_full;
-}
-
 static uint32_t most_of(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
@@ -736,7 +730,8 @@ static braid_status place_once(const struct lister *start, bool or_fewer, bool e
         for (uint32_t i = 0; done && i < start->plan->num_places; i++)
             out.most_lanes = most_of(out.most_lanes, lister.sites[i].num_lanes);
         plan_lister_finish(&lister);
-        again = !done && or_fewer && has_too_many_lanes(&lister);
+        // Clocks of 128 lanes or fewer are never too long; see plan_waits.c.
+        again = !done && or_fewer && lister.waits.clocks.is_full;
         max_lanes /= 2;
         if (!done)
             braid_plan_placement_finish(&out);
@@ -750,11 +745,7 @@ static braid_status place_once(const struct lister *start, bool or_fewer, bool e
     braid_status status = BRAID_OK;
     if (!out.given_up && plan_bundles_may_start_sooner(start->plan, start->costs, out.num_lanes))
         status = braid_plan_start_bundles(start->plan, start->costs, &out);
-    if (status)
-        braid_plan_placement_finish(&out);
-    else
-        *out_placement = out;
-    return status;
+    return braid_plan_placement_give(status, &out, out_placement);
 }
 
 // A unit whose later nodes wait for others may start early, for the sake of those that wait for its

@@ -265,9 +265,5 @@ braid_status braid_plan_try_lists(struct plan_tries *tries, const struct plan_li
     if (!best.given_up)
         shorter = (struct plan_limits){ best.most_lanes, true, braid_plan_length(tries, &best) };
     status = try_levels(tries, &shorter, &best);
-    if (status)
-        braid_plan_placement_finish(&best);
-    else
-        *out_placement = best;
-    return status;
+    return braid_plan_placement_give(status, &best, out_placement);
 }

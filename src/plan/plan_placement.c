@@ -26,6 +26,16 @@ void braid_plan_placement_finish(struct plan_placement *placement)
     *placement = (struct plan_placement){ 0 };
 }
 
+braid_status braid_plan_placement_give(braid_status status, struct plan_placement *made,
+                                       struct plan_placement *out_placement)
+{
+    if (status)
+        braid_plan_placement_finish(made);
+    else
+        *out_placement = *made;
+    return status;
+}
+
 void braid_plan_placement_keep(struct plan_placement *best, struct plan_placement *other)
 {
     struct plan_placement worse = *other;

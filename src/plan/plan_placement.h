@@ -38,6 +38,9 @@ bool braid_plan_placement_init(const struct plan_graph *plan, struct plan_placem
 // has the shorter makespan, then fewer waits, then is the first. One given up is never better.
 void braid_plan_placement_keep(struct plan_placement *best, struct plan_placement *other);
 void braid_plan_placement_finish(struct plan_placement *placement);
+// Hands a placement out, or finishes it where making it failed. Returns the status.
+braid_status braid_plan_placement_give(braid_status status, struct plan_placement *made,
+                                       struct plan_placement *out_placement);
 
 // A unit is placed as if nothing could start before it was placed. If its later nodes wait for
 // others, its first may start before, on a lane that has been idle. This holds if only lanes limit

@@ -133,11 +133,7 @@ static braid_status plan_issue(struct plan_pass *pass, struct plan_placement *ou
         status = braid_plan_start_bundles(pass->plan, pass->costs, &out);
     if (!status && !note_delays(pass, &out))
         status = braid_error_no_memory("the placement of a plan");
-    if (status)
-        braid_plan_placement_finish(&out);
-    else
-        *out_placement = out;
-    return status;
+    return braid_plan_placement_give(status, &out, out_placement);
 }
 
 // ---- the search ----
@@ -531,9 +527,5 @@ braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *
     tries->num_lanes = best.num_lanes;
     if (improves)
         status = improve_placement(tries, limits->max_lanes, &best);
-    if (status)
-        braid_plan_placement_finish(&best);
-    else
-        *out_placement = best;
-    return status;
+    return braid_plan_placement_give(status, &best, out_placement);
 }
