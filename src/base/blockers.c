@@ -37,7 +37,8 @@ static void *thread_main(void *argument)
         blocker->next_idle = blockers->idle;
         blockers->idle = blocker;
         pthread_mutex_unlock(&blockers->lock);
-        blockers->end(blockers->owner, user);
+        if (blockers->end)
+            blockers->end(blockers->owner, user);
     }
 }
 

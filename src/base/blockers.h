@@ -11,8 +11,9 @@
 // Calls may wait for each other, so each running call has a thread. As many threads are started as
 // calls ever ran at once, and none before the first.
 struct blockers {
-    void (*call)(void *user);             // on a thread of its own
-    void (*end)(void *owner, void *user); // there, when that is idle for the next call already
+    void (*call)(void *user); // on a thread of its own
+    // There, when that is idle for the next call already; NULL: nothing.
+    void (*end)(void *owner, void *user);
     void *owner;
     struct host_allocator *allocator; // in force when it is made; it has its memory
     pthread_mutex_t lock;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/append.h"
 #include "base/error.h"
 #include "base/error_details.h"
 #include "base/host_memory.h"
@@ -376,29 +377,25 @@ static void find_running(const braid_exec *exec, struct running *running, uint64
     }
 }
 
-// The innermost loop that the node is in; unchanged: it is in none. False: the node is elsewhere.
-static bool find_loop(const struct backend_task *tasks, const struct program *program,
-                      uint32_t node, const struct program **out_loop)
+// The innermost loop that the node is in; `around`: it is in none. NULL: the node is elsewhere.
+static const struct program *find_loop(const struct program *program, uint32_t node,
+                                       const struct program *around)
 {
-    bool found = false;
+    const struct program *found = NULL;
     for (size_t k = 0; k < program->num_ops && !found; k++)
-        found = program_has_node(&program->ops[k]) && program->ops[k].node == node;
+        if (program_has_node(&program->ops[k]) && program->ops[k].node == node)
+            found = around;
     for (uint32_t i = 0; i < program->num_bodies && !found; i++) {
-        const struct program *body = &program->bodies[i], *loop = *out_loop;
-        if (tasks[body->node].kind == WORK_LOOP)
-            loop = body;
-        found = find_loop(tasks, body, node, &loop);
-        if (found)
-            *out_loop = loop;
+        const struct program *body = &program->bodies[i];
+        found = find_loop(body, node, program->kinds[body->node] == WORK_LOOP ? body : around);
     }
     return found;
 }
 
 const struct program *braid_exec_find_loop(const braid_exec *exec, uint32_t node)
 {
-    const struct program *loop = NULL;
-    find_loop(exec->tasks.items, &exec->program, node, &loop);
-    return loop;
+    const struct program *whole = &exec->program, *found = find_loop(whole, node, whole);
+    return found == whole ? NULL : found;
 }
 
 static uint64_t find_iteration(const braid_exec *exec, const struct running_node *node)
@@ -498,17 +495,14 @@ braid_status braid_exec_cancel(braid_exec *exec)
 
 static void write_node(const braid_running_node *node, char *text, size_t size)
 {
-    size_t used = strlen(text);
-    snprintf(text + used, size - used,
-             "%s: frame %" PRIu64 ", iteration %" PRIu64 ", lane %u, place %u, rank %u; arguments",
-             braid_node_text(node->node.index, node->name).text, node->frame, node->iteration,
-             node->lane, node->place, node->rank);
-    for (uint32_t i = 0; i < node->num_words; i++) {
-        used = strlen(text);
-        snprintf(text + used, size - used, " %" PRIx64, node->arguments[i]);
-    }
-    used = strlen(text);
-    snprintf(text + used, size - used, "\n");
+    braid_append(text, size,
+                 "%s: frame %" PRIu64 ", iteration %" PRIu64
+                 ", lane %u, place %u, rank %u; arguments",
+                 braid_node_text(node->node.index, node->name).text, node->frame, node->iteration,
+                 node->lane, node->place, node->rank);
+    for (uint32_t i = 0; i < node->num_words; i++)
+        braid_append(text, size, " %" PRIx64, node->arguments[i]);
+    braid_append(text, size, "\n");
 }
 
 static void set_details(braid_exec *exec, const struct running *running, uint64_t num_ended)

@@ -156,12 +156,6 @@ static const struct exec_part_ops ops = {
     .finish = finish,
 };
 
-static void end_watch(void *owner, void *user)
-{
-    (void)owner;
-    (void)user;
-}
-
 static void init_wake(struct deadline *deadline)
 {
     pthread_condattr_t attributes;
@@ -186,7 +180,7 @@ braid_status braid_exec_add_deadline(braid_exec *exec, const braid_exec_options 
     deadline->user = options->on_deadline_user;
     atomic_init(&deadline->is_idle, deadline->call);
     init_wake(deadline);
-    braid_blockers_init(&deadline->thread, watch, end_watch, NULL);
+    braid_blockers_init(&deadline->thread, watch, NULL, NULL);
     braid_exec_add_part(&exec->parts, &deadline->part);
     if (deadline->call && !braid_blockers_run(&deadline->thread, deadline))
         return braid_error_no_memory("the thread of a deadline");

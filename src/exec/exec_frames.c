@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/append.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -228,16 +229,15 @@ enum { LEAST_GAIN = 50 };
 
 static void tell_gain(const braid_exec_info *info, char *text, size_t size)
 {
-    size_t length = strlen(text);
     uint64_t least_ns = info->frame_alone_ns / LEAST_GAIN;
     if (info->frame_period_ns + least_ns >= info->frame_alone_ns)
-        snprintf(text + length, size - length,
-                 "; no gain: a further frame takes as long as one alone, by the plan's times");
+        braid_append(text, size,
+                     "; no gain: a further frame takes as long as one alone, by the plan's times");
     else
-        snprintf(text + length, size - length,
-                 "; a further frame takes %s of one alone, by the plan's times",
-                 braid_text_decimal((double)info->frame_period_ns / (double)info->frame_alone_ns, 2)
-                     .text);
+        braid_append(
+            text, size, "; a further frame takes %s of one alone, by the plan's times",
+            braid_text_decimal((double)info->frame_period_ns / (double)info->frame_alone_ns, 2)
+                .text);
 }
 
 // Writes how far frames overlap, the reason against more, and the gain.

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/append.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/node_text.h"
@@ -12,8 +13,7 @@
 
 struct exec_traps {
     struct exec_part part;
-    struct frame_trap *traps;        // slot by slot, in memory that the device reaches
-    uint64_t told[EXEC_MOST_FRAMES]; // by slot: how many of its frames have no trap to tell
+    struct frame_trap *traps; // slot by slot, in memory that the device reaches
 };
 
 static const struct exec_part_ops ops;
@@ -24,34 +24,32 @@ static uint64_t count_frames(const braid_exec *exec, uint32_t slot)
 }
 
 // No frame is named if a launch that failed half-way, or a captured one, may have written the trap.
-static void write_where(const braid_exec *exec, uint32_t slot, uint64_t told, uint32_t node,
-                        uint64_t iteration, char *text)
+static void write_where(const braid_exec *exec, uint32_t slot, uint32_t node, uint64_t iteration,
+                        char *text, size_t size)
 {
-    const uint64_t end = count_frames(exec, slot);
+    const uint64_t num_told = exec->frames.slots[slot].num_told, num = count_frames(exec, slot);
     const struct program *loop = braid_exec_find_loop(exec, node);
-    if (told < end && !exec->frames.slots[slot].is_partial)
-        text +=
-            sprintf(text, " in frame %llu%s", (unsigned long long)(slot + told * exec->frames.num),
-                    told + 1 < end ? " or a later one" : "");
+    if (num_told < num && !exec->frames.slots[slot].is_partial)
+        braid_append(text, size, " in frame %llu%s",
+                     (unsigned long long)(slot + num_told * exec->frames.num),
+                     num_told + 1 < num ? " or a later one" : "");
     if (loop)
-        sprintf(text, " of loop %s, iteration %s",
-                braid_node_text(loop->node, exec->tasks.items[loop->node].name).text,
-                iteration ? braid_text_decimal((double)iteration - 1, 0).text : "unknown");
+        braid_append(text, size, " of loop %s, iteration %s",
+                     braid_node_text(loop->node, exec->tasks.items[loop->node].name).text,
+                     iteration ? braid_text_decimal((double)iteration - 1, 0).text : "unknown");
 }
 
 // A frame that runs may be writing a payload, and writes the code last.
-static braid_status tell(const braid_exec *exec, uint32_t slot, uint64_t told,
-                         const struct task_address *address, bool is_busy)
+static braid_status tell(const braid_exec *exec, uint32_t slot, uint32_t node,
+                         struct frame_trap *trap, bool is_busy)
 {
-    struct frame_trap *own = &braid_exec_traps(exec, slot)[address->trap - 1];
-    const braid_trap *trap = &own->trap;
-    char payload[2 * sizeof(trap->payload) + 1], where[256] = "";
-    uint32_t code = atomic_exchange((_Atomic uint32_t *)&own->trap.code, 0);
-    for (size_t i = 0; i < sizeof(trap->payload); i++)
-        snprintf(payload + 2 * i, 3, "%02x", trap->payload[i]);
-    write_where(exec, slot, told, address->node, atomic_exchange(&own->iteration, 0), where);
+    char payload[2 * sizeof(trap->trap.payload) + 1], where[256] = "";
+    uint32_t code = atomic_exchange((_Atomic uint32_t *)&trap->trap.code, 0);
+    for (size_t i = 0; i < sizeof(trap->trap.payload); i++)
+        snprintf(payload + 2 * i, 3, "%02x", trap->trap.payload[i]);
+    write_where(exec, slot, node, atomic_exchange(&trap->iteration, 0), where, sizeof(where));
     return braid_error(BRAID_TRAPPED, "node %s (%s) trapped%s: code %u, payload %s%s",
-                       braid_node_text(address->node, exec->tasks.items[address->node].name).text,
+                       braid_node_text(node, exec->tasks.items[node].name).text,
                        exec->device->label, where, code, payload,
                        is_busy ? ", into which a later frame may be writing" : "");
 }
@@ -91,19 +89,18 @@ struct frame_trap *braid_exec_traps(const braid_exec *exec, uint32_t slot)
     return traps ? traps->traps + (size_t)slot * exec->tasks.num_traps : NULL;
 }
 
-static braid_status tell_slot(const braid_exec *exec, uint32_t slot, bool is_busy)
+static braid_status tell_slot(braid_exec *exec, uint32_t slot, bool is_busy)
 {
-    struct exec_traps *own = (struct exec_traps *)braid_exec_find_part(exec->parts, &ops);
-    const struct tasks *tasks = &exec->tasks;
-    const struct frame_trap *traps = braid_exec_traps(exec, slot);
+    const struct task_address *addresses = exec->tasks.addresses;
+    struct frame_trap *traps = braid_exec_traps(exec, slot);
     braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < tasks->num_addresses && !status; i++) {
-        uint32_t number = tasks->addresses[i].trap; // from 1
+    for (uint32_t i = 0; i < exec->tasks.num_addresses && !status; i++) {
+        uint32_t number = addresses[i].trap; // from 1
         if (number && frame_trap_is_set(&traps[number - 1]))
-            status = tell(exec, slot, own->told[slot], &tasks->addresses[i], is_busy);
+            status = tell(exec, slot, addresses[i].node, &traps[number - 1], is_busy);
     }
     if (!status && !is_busy && !atomic_load(&exec->turn.is_unrecorded))
-        own->told[slot] = count_frames(exec, slot);
+        exec->frames.slots[slot].num_told = count_frames(exec, slot);
     return status;
 }
 

@@ -147,12 +147,6 @@ static void drive(void *user)
     own_driver = NULL;
 }
 
-static void end_drive(void *owner, void *user)
-{
-    (void)owner;
-    (void)user;
-}
-
 // ---- lists, with the lock held ----
 
 static struct gpu_driver *make(struct gpu_backend *gpu, struct backend_stream *stream)
@@ -165,7 +159,7 @@ static struct gpu_driver *make(struct gpu_backend *gpu, struct backend_stream *s
         return NULL;
     driver->gpu = gpu;
     driver->stream = stream;
-    braid_blockers_init(&driver->thread, drive, end_drive, NULL);
+    braid_blockers_init(&driver->thread, drive, NULL, NULL);
     atomic_store(find_place(gpu, stream), driver);
     return driver;
 }
