@@ -133,8 +133,8 @@ typedef struct braid_kernel_node {
     // With BRAID_CODE_DECLARES, adding the node fails where its accesses are not proven, or where
     // the code uses an address in no buffer declared before. Also BRAID_UNSUPPORTED: the kernel has
     // no PTX, and no compiler is here; BRAID_DEVICE_ERROR: the compiler refuses its source. If a
-    // buffer begins where another ends, that address counts as the begin. If the code goes
-    // backwards from there, declare the access to the other one.
+    // buffer begins where another ends, that address counts as the begin. It counts as both if the
+    // code may go down from there.
     braid_code_use code_use;
 } braid_kernel_node;
 

@@ -34,13 +34,13 @@ struct unlike_step {
 struct unlike {
     uint32_t cuts[MOST_PARTS + 1], num_parts; // parts of the block, in bytes
     CUdeviceptr allocations[ALLOCATED];       // 0: it is none now
-    uint32_t numbers[ALLOCATED];              // of allocations
+    uint32_t numbers[ALLOCATED];              // each allocation has its own
     uint32_t num_allocated, num_steps;
     uint64_t cells[CELLS]; // what they hold when a step runs
     struct unlike_step steps[MOST_UNLIKE + 2 * ALLOCATED];
 };
 
-extern const char *unlike_texts[UNLIKE_TEXTS]; // of modules, of which two have the kernel `twin`
+extern const char *unlike_texts[UNLIKE_TEXTS]; // two have the kernel `twin`
 extern CUdeviceptr block, table, spare_cells;
 extern uint32_t unlike_calls; // how often the host was called
 
