@@ -88,6 +88,20 @@ static braid_status check_conditional(const struct updater *updater,
     return BRAID_OK;
 }
 
+// All but the addresses of rows stays, which put_copy and put_fill compare.
+static bool are_same_rows(const struct cuda_copy_parameters *now, struct cuda_copy_parameters had)
+{
+    had.from.device = now->from.device;
+    had.to.device = now->to.device;
+    return memcmp(now, &had, sizeof(had)) == 0;
+}
+
+static bool is_same_fill(const struct cuda_fill_parameters *now, struct cuda_fill_parameters had)
+{
+    had.to = now->to;
+    return memcmp(now, &had, sizeof(had)) == 0;
+}
+
 // Queue calls read the captured node that the import has.
 static braid_status check_work(const struct updater *updater, const struct captured_node *now,
                                const struct captured_node *had)
@@ -102,17 +116,13 @@ static braid_status check_work(const struct updater *updater, const struct captu
             return refuse(updater, "has memory of another kind");
         if (braid_import_is_flat(now, &bytes) && braid_import_is_flat(had, &bytes))
             return BRAID_OK;
-        return memcmp(&now->copy, &had->copy, sizeof(now->copy)) == 0
-                   ? BRAID_OK
-                   : refuse(updater, "has other rows");
+        return are_same_rows(&now->copy, had->copy) ? BRAID_OK : refuse(updater, "has other rows");
     case GPU_NODE_FILL:
         if (now->fill.value_bytes != had->fill.value_bytes)
             return refuse(updater, "has values of another size");
         if (braid_import_is_flat(now, &bytes) && braid_import_is_flat(had, &bytes))
             return BRAID_OK;
-        return memcmp(&now->fill, &had->fill, sizeof(now->fill)) == 0
-                   ? BRAID_OK
-                   : refuse(updater, "has other rows");
+        return is_same_fill(&now->fill, had->fill) ? BRAID_OK : refuse(updater, "has other rows");
     case GPU_NODE_HOST:
         return now->host.call == had->host.call ? BRAID_OK
                                                 : refuse(updater, "has another function");
@@ -353,6 +363,14 @@ static braid_status check_place(const struct updater *updater, uint64_t now, uin
     return BRAID_OK;
 }
 
+// Rows stay where they were, also in an allocation that the driver has moved.
+static braid_status check_rows(const struct updater *updater, uint64_t now, uint64_t had)
+{
+    bool moves;
+    const braid_status status = check_place(updater, now, had, true, &moves);
+    return status || !moves || now == had ? status : refuse(updater, "has other rows");
+}
+
 static braid_status put_copy(struct updater *updater, const struct captured_node *now,
                              const struct captured_node *had)
 {
@@ -360,10 +378,13 @@ static braid_status put_copy(struct updater *updater, const struct captured_node
     bool moves_to = false, moves_from = false;
     const uint64_t from = braid_import_side_begin(&now->copy.from);
     const uint64_t to = braid_import_side_begin(&now->copy.to);
-    if (!braid_import_is_flat(now, &bytes) || !braid_import_is_flat(had, &old_bytes))
-        return BRAID_OK;
-    braid_status status = check_place(updater, from, braid_import_side_begin(&had->copy.from),
-                                      bytes == old_bytes, &moves_from);
+    braid_status status = BRAID_OK;
+    if (!braid_import_is_flat(now, &bytes) || !braid_import_is_flat(had, &old_bytes)) {
+        status = check_rows(updater, from, braid_import_side_begin(&had->copy.from));
+        return status ? status : check_rows(updater, to, braid_import_side_begin(&had->copy.to));
+    }
+    status = check_place(updater, from, braid_import_side_begin(&had->copy.from),
+                         bytes == old_bytes, &moves_from);
     if (!status)
         status = check_place(updater, to, braid_import_side_begin(&had->copy.to),
                              bytes == old_bytes, &moves_to);
@@ -384,7 +405,7 @@ static braid_status put_fill(struct updater *updater, const struct captured_node
     bool moves = false;
     const uint64_t num = now->fill.width * now->fill.height;
     if (!braid_import_is_flat(now, &bytes) || !braid_import_is_flat(had, &old_bytes))
-        return BRAID_OK;
+        return check_rows(updater, now->fill.to, had->fill.to);
     braid_status status =
         check_place(updater, now->fill.to, had->fill.to, bytes == old_bytes, &moves);
     if (!status && moves && now->kinds[1] != had->kinds[1])

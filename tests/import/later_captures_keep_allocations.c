@@ -74,6 +74,62 @@ static void another_allocation_is_refused(void **state)
     }
 }
 
+// The rows begin at a place in one of two allocations. A copy takes them to a buffer.
+static void capture_rows(int which, size_t offset, bool fills, int to)
+{
+    CUdeviceptr own[2];
+    begin_capture();
+    for (int i = 0; i < 2; i++) {
+        must(cuMemAllocAsync(&own[i], BYTES, here.stream));
+        must(cuMemsetD32Async(own[i], 5 + (unsigned)i, BYTES / 4, here.stream));
+    }
+    LAUNCH("copy", own[0], own[1]); // orders both
+    const CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .srcDevice = own[which] + offset,
+                                 .srcPitch = 64,
+                                 .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .dstDevice = here.memory[to],
+                                 .dstPitch = 32,
+                                 .WidthInBytes = 8,
+                                 .Height = 3 };
+    if (fills)
+        must(cuMemsetD2D32Async(own[which] + offset, 64, 9, 2, 3, here.stream));
+    else
+        must(cuMemcpy2DAsync_v2(&rows, here.stream));
+    must(cuMemcpyDtoDAsync_v2(here.memory[2], own[1] + 64, 4, here.stream));
+    must(cuMemFreeAsync(own[0], here.stream));
+    must(cuMemFreeAsync(own[1], here.stream));
+}
+
+static void rows_stay_in_their_allocation(void **state)
+{
+    (void)state;
+    for (int fills = 0; fills < 2; fills++) {
+        CUdeviceptr between[2];
+        capture_rows(1, 0, fills, 1);
+        begin();
+        for (int i = 0; i < 2; i++)
+            must(cuMemAlloc_v2(&between[i], BYTES));
+        capture_rows(1, 0, fills, 1);
+        expect_update();
+        if (!fills) {
+            capture_rows(1, 0, false, 3);
+            expect_refused("has other rows: import it anew");
+        }
+        capture_rows(0, 0, fills, 1);
+        expect_refused("has another part of an allocation: import it anew");
+        capture_rows(1, 4, fills, 1);
+        expect_refused("has another part of an allocation: import it anew");
+        play_exec();
+        assert_int_equal(word(1, 0), fills ? 10 : 6);
+        assert_int_equal(word(1, 8), fills ? 10 : 6);
+        assert_int_equal(word(2, 0), fills ? 9 : 6);
+        for (int i = 0; i < 2; i++)
+            must(cuMemFree_v2(between[i]));
+        end();
+    }
+}
+
 static void capture_copy(int kind, void *pinned)
 {
     begin_capture();
@@ -195,6 +251,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(allocations_stay, open_captures, close_captures),
         cmocka_unit_test_setup_teardown(another_allocation_is_refused, open_captures,
+                                        close_captures),
+        cmocka_unit_test_setup_teardown(rows_stay_in_their_allocation, open_captures,
                                         close_captures),
         cmocka_unit_test_setup_teardown(memory_of_another_kind_is_refused, open_captures,
                                         close_captures),
