@@ -437,7 +437,7 @@ static void blocks_are_assembled(void **state)
 {
     (void)state;
     if (!assembler)
-        skip_because("there is no ptxas");
+        skip_because("no ptxas was given");
     for (int i = 0; i < NUM_KERNELS; i++) {
         char *text = read_text(kernels[i].text);
         for (uint32_t way = 0; way < 3 && !kernels[i].reason; way++) {

@@ -218,7 +218,7 @@ static void changed_texts_are_assembled(void **state)
         { STAMPING, EARLY, PREFETCHING, NONE },
     };
     if (!assembler)
-        skip_because("there is no ptxas");
+        skip_because("no ptxas was given");
     for (size_t i = 0; i < NUM_TEXTS; i++) {
         char *text = read_text(texts[i].name);
         for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++) {
@@ -252,7 +252,7 @@ static void texts_of_braid_are_assembled(void **state)
         braid_gpu_ptx_stamps_ptx,
     };
     if (!assembler)
-        skip_because("there is no ptxas");
+        skip_because("no ptxas was given");
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         ptx_assemble(assembler, "-c", strstr(own[i], ".entry"), own[i]);
 }

@@ -270,7 +270,7 @@ static void its_values_are_in_registers(void **state)
 {
     (void)state;
     if (!assembler)
-        skip_because("there is no ptxas");
+        skip_because("no ptxas was given");
     struct solver solver = make(narrow, &as_graph);
     assert_non_null(island);
     ptx_assemble(assembler, "-O3 --warn-on-spills --warning-as-error", "an island", island);
