@@ -13,6 +13,7 @@
 #include "context.h"
 #include "entry.h"
 #include "handles.h"
+#include "instead.h"
 #include "island.h"
 #include "memory.h"
 #include "moves.h"
@@ -184,12 +185,9 @@ static bool is_too_new(const char *image)
     return number >= 9 && (driver < 13000 || number > newest + 0.01);
 }
 
-CUresult module_load(CUcontext context, const char *image, CUmodule *out_module,
+static CUresult load(CUcontext context, const char *image, CUmodule *out_module,
                      const char **out_error)
 {
-    *out_error = "no image";
-    if (out_module == NULL || image == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
     *out_error = "machine code, and the stand-in runs PTX only";
     if (is_binary(image))
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -222,6 +220,18 @@ CUresult module_load(CUcontext context, const char *image, CUmodule *out_module,
             watcher(image);
     }
     world_unlock();
+    return result;
+}
+
+CUresult module_load(CUcontext context, const char *image, CUmodule *out_module,
+                     const char **out_error)
+{
+    *out_error = "no image";
+    if (out_module == NULL || image == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    char *text = instead_of(image);
+    CUresult result = load(context, text != NULL ? text : image, out_module, out_error);
+    free(text);
     return result;
 }
 

@@ -12,7 +12,7 @@
                 X(ex2) X(lg2) X(sin) X(cos) X(copysign) X(sad) X(ld) X(ldu) X(st) X(atom) X(red)   \
                     X(bar) X(barrier) X(shfl) X(vote) X(activemask) X(bra) X(brx) X(ret) X(exit)   \
                         X(trap) X(membar) X(fence) X(nanosleep) X(griddepcontrol) X(prefetch)      \
-                            X(isspacep) X(call) X(cp) X(pmevent)
+                            X(isspacep) X(call) X(cp) X(pmevent) X(match)
 // clang-format on
 
 #define NAME_OPERATION(name) OP_##name,

@@ -10,7 +10,7 @@
 #include "../nvrtc/text.h"
 
 enum {
-    CODE_MOST_OPERANDS = 6,
+    CODE_MOST_OPERANDS = 8,
     CODE_MOST_VECTOR = 4,
     CODE_WORD = 256,
     CODE_GLOBAL_BYTES = 1 << 16,
@@ -27,6 +27,9 @@ struct type {
     int bits;  // 1 of a predicate
 };
 
+// The callee of a call by a pointer. Nothing here has an address of a function, so it never runs.
+#define CODE_BY_POINTER (SIZE_MAX - 1)
+
 enum operand_kind {
     OPERAND_REGISTER, // index; of all threads' registers
     OPERAND_NUMBER,   // value
@@ -37,13 +40,15 @@ enum operand_kind {
 };
 
 #define CODE_NO_REGISTER UINT32_MAX
+#define CODE_NUMBER (UINT32_C(1) << 31)
 
 // Small, since a program's instructions should fit into a cache.
 struct operand {
     uint64_t value; // also the one in [index + value]
     enum operand_kind kind;
     uint32_t index;
-    uint32_t parts[CODE_MOST_VECTOR]; // registers; CODE_NO_REGISTER: _
+    uint32_t
+        parts[CODE_MOST_VECTOR]; // registers; CODE_NO_REGISTER: _; CODE_NUMBER + that of a number
     uint8_t num_parts;
     bool negated; // !%p
 };
@@ -73,7 +78,7 @@ struct instruction {
     enum space space;
     int width;               // that in .v2 or .v4, or 1
     struct type type, other; // the last and the one before it
-    size_t callee;           // a function; SIZE_MAX: it is one of the driver's
+    size_t callee;           // a function; SIZE_MAX: it is one of the driver's; CODE_BY_POINTER
     size_t num_operands;
     struct operand operands[CODE_MOST_OPERANDS];
 };
@@ -82,7 +87,7 @@ struct instruction {
 // itself.
 struct function {
     char name[CODE_WORD];
-    size_t first;      // instruction; SIZE_MAX: it is not read yet
+    size_t first;      // instruction; SIZE_MAX: the text has none, or it is not read yet
     size_t num_params; // its result is the first
     struct {
         size_t offset, bytes; // in local memory
@@ -101,6 +106,8 @@ struct code {
     size_t num_functions;
     struct targets *targets;
     size_t num_targets;
+    uint64_t *numbers; // in vectors
+    size_t num_numbers;
     size_t shared_bytes, local_bytes, param_bytes; // static; 16 bytes aligned
     unsigned char *globals;                        // the module's variables
     bool owns_globals;

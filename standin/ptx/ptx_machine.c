@@ -129,7 +129,7 @@ void machine_load(struct run *run, struct thread *thread, const struct instructi
     if (to->kind != OPERAND_VECTOR)
         machine_write(thread, to, load(from, &instruction->type));
     for (size_t i = 0; i < to->num_parts; i++)
-        if (to->parts[i] != CODE_NO_REGISTER)
+        if (to->parts[i] < CODE_NUMBER)
             thread->registers[to->parts[i]] =
                 load(from + i * (size_t)instruction->type.bits / 8, &instruction->type);
 }
@@ -155,7 +155,7 @@ void machine_store(struct run *run, struct thread *thread, const struct instruct
     if (from->kind != OPERAND_VECTOR)
         store(to, value, bytes);
     for (size_t i = 0; i < from->num_parts; i++)
-        store(to + i * bytes, thread->registers[from->parts[i]], bytes);
+        store(to + i * bytes, machine_read_part(run, thread, from->parts[i]), bytes);
 }
 
 // What an atomic operation leaves in memory that held `old`.

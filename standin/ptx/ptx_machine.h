@@ -70,6 +70,13 @@ static inline void machine_write(struct thread *thread, const struct operand *op
         thread->registers[operand->index] = value;
 }
 
+// A register of a vector, or a number in it.
+static inline uint64_t machine_read_part(const struct run *run, const struct thread *thread,
+                                         uint32_t part)
+{
+    return part >= CODE_NUMBER ? run->code->numbers[part - CODE_NUMBER] : thread->registers[part];
+}
+
 void machine_load(struct run *run, struct thread *thread, const struct instruction *instruction);
 void machine_store(struct run *run, struct thread *thread, const struct instruction *instruction);
 void machine_atomic(struct run *run, struct thread *thread, const struct instruction *instruction);

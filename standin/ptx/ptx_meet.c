@@ -135,12 +135,26 @@ static uint64_t vote(const struct run *run, const struct thread *thread,
     return code_has_part(instruction, PART_all) ? ballot == all : ballot != 0;
 }
 
+// match.any: the threads that give the same value.
+static uint64_t match(const struct run *run, const struct thread *thread)
+{
+    uint32_t alike = 0;
+    for (unsigned lane = 0; lane < WARP; lane++) {
+        const struct thread *other = thread->mask >> lane & 1 ? lane_of(thread, lane) : NULL;
+        if (other && given_by(run, other) == given_by(run, thread))
+            alike |= UINT32_C(1) << lane;
+    }
+    return alike;
+}
+
 static uint64_t meet(const struct run *run, const struct thread *thread, bool *out_inside)
 {
     const struct instruction *instruction = &run->code->instructions[thread->at];
     *out_inside = true;
     if (instruction->operation == OP_shfl)
         return shuffle(run, thread, instruction, out_inside);
+    if (instruction->operation == OP_match)
+        return match(run, thread);
     return instruction->operation == OP_vote ? vote(run, thread, instruction) : 0;
 }
 
@@ -162,7 +176,8 @@ static void release_warp(const struct run *run, struct thread *thread)
         if (to->kind == OPERAND_VECTOR) {
             other->registers[to->parts[0]] = results[lane];
             other->registers[to->parts[1]] = inside[lane];
-        } else if (instruction->operation == OP_shfl || instruction->operation == OP_vote) {
+        } else if (instruction->operation == OP_shfl || instruction->operation == OP_vote ||
+                   instruction->operation == OP_match) {
             machine_write(other, to, results[lane]);
         }
         other->state = RUNS;

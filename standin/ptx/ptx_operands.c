@@ -69,12 +69,29 @@ static void read_value(struct reader *reader, const char *word, struct operand *
     }
 }
 
+// A number in a vector becomes a part of the code, so that operands stay small.
+static void keep_number(struct reader *reader, struct operand *part)
+{
+    struct code *code = reader->code;
+    uint64_t *more = realloc(code->numbers, (code->num_numbers + 1) * sizeof(*more));
+    if (!more) {
+        reader_fail(reader, "no memory for", "a number");
+        return;
+    }
+    part->kind = OPERAND_REGISTER;
+    part->index = CODE_NUMBER + (uint32_t)code->num_numbers;
+    more[code->num_numbers++] = part->value;
+    code->numbers = more;
+}
+
 static void add_part(struct reader *reader, struct operand *operand)
 {
     char word[CODE_WORD];
     struct operand part = { .kind = OPERAND_REGISTER, .index = CODE_NO_REGISTER };
     if (strcmp(reader_next(reader, word), "_") != 0)
         read_value(reader, word, &part);
+    if (part.kind == OPERAND_NUMBER)
+        keep_number(reader, &part);
     if (part.kind != OPERAND_REGISTER || operand->num_parts == CODE_MOST_VECTOR)
         reader_fail(reader, "a vector with", word);
     else
@@ -106,5 +123,7 @@ void reader_operand(struct reader *reader, struct operand *operand)
     if (reader_next_is(reader, "|")) { // %p|%q, %r|%p
         operand->parts[operand->num_parts++] = operand->index;
         add_part(reader, operand);
+        if (operand->parts[1] >= CODE_NUMBER)
+            reader_fail(reader, "no register behind", "|");
     }
 }

@@ -44,7 +44,13 @@ static bool call(struct run *run, struct thread *thread, const struct instructio
         set_condition(run, thread, instruction);
         return true;
     }
-    const struct function *callee = &run->code->functions[instruction->callee];
+    const bool is_by_pointer = instruction->callee == CODE_BY_POINTER;
+    const struct function *callee =
+        is_by_pointer ? NULL : &run->code->functions[instruction->callee];
+    if (!callee || callee->first == SIZE_MAX) {
+        machine_fail(run, thread, "a call of a function that the text does not have");
+        return true;
+    }
     if (thread->num_calls == CODE_MOST_CALLS || is_inside(run, thread, instruction->callee)) {
         machine_fail(run, thread, "a function that calls itself, or too many in each other");
         return true;
@@ -123,12 +129,12 @@ static void move(struct run *run, struct thread *thread, const struct instructio
     int bits = num ? instruction->type.bits / (int)num : 0;
     uint64_t value = from->kind == OPERAND_VECTOR ? 0 : machine_read(run, thread, from);
     for (size_t i = 0; from->kind == OPERAND_VECTOR && i < num; i++)
-        value |= (thread->registers[from->parts[i]] & ((UINT64_C(1) << bits) - 1))
+        value |= (machine_read_part(run, thread, from->parts[i]) & ((UINT64_C(1) << bits) - 1))
                  << i * (size_t)bits;
     if (to->kind != OPERAND_VECTOR)
         machine_write(thread, to, value);
     for (size_t i = 0; to->kind == OPERAND_VECTOR && i < num; i++)
-        if (to->parts[i] != CODE_NO_REGISTER)
+        if (to->parts[i] < CODE_NUMBER)
             thread->registers[to->parts[i]] =
                 value >> i * (size_t)bits & ((UINT64_C(1) << bits) - 1);
 }
@@ -157,6 +163,7 @@ static bool run_control(struct run *run, struct thread *thread,
         machine_warp(run, thread, &instruction->operands[4]);
         return false;
     case OP_vote:
+    case OP_match:
         machine_warp(run, thread, &instruction->operands[2]);
         return false;
     case OP_bar:
