@@ -182,6 +182,32 @@ const void *braid_import_memory_sent_bytes(const struct import_memory *memory, u
                : NULL;
 }
 
+// Later operations may have changed what the record has of an allocation in the end.
+static void forget_later(const struct import_memory *memory,
+                         const braid_record_allocation *allocation, struct import_copy *copy)
+{
+    const braid_record_contents *record = memory->recorded.record;
+    const uint32_t end = allocation->freed_at < record->num_operations ? allocation->freed_at
+                                                                       : record->num_operations;
+    for (uint32_t i = memory->recorded.end; i < end; i++) {
+        uint64_t begin, bytes;
+        look_into(memory, &record->operations[i].work, take_write, copy);
+        if (find_range(record, &record->operations[i].work, &begin, &bytes))
+            take_write(NULL, begin, bytes, copy);
+    }
+}
+
+// What the record has of an allocation in the end, it had when nobody else had written there.
+static void take_contents(const struct import_memory *memory, uint32_t index,
+                          struct import_copy *copy)
+{
+    const braid_record_allocation *of = &memory->recorded.record->allocations[index];
+    if (!of->contents || !meets(of->address, of->num_contents, copy->begin, copy->bytes))
+        return;
+    take_write(of->contents, of->address, of->num_contents, copy);
+    forget_later(memory, of, copy);
+}
+
 static bool stands_before(const struct import_memory *memory, const uint64_t *before,
                           const braid_record_work *work)
 {
@@ -209,6 +235,10 @@ static void fill(const struct import_memory *memory, uint32_t node, const uint64
                  struct import_copy *copy)
 {
     const struct import_recorded *recorded = &memory->recorded;
+    for (uint32_t i = 0; i < recorded->record->num_allocations; i++) {
+        if (recorded->record->allocations[i].born == BRAID_RECORD_NONE)
+            take_contents(memory, i, copy);
+    }
     for (uint32_t k = 0; k < 2 * recorded->end; k++) {
         const uint32_t i = k % recorded->end;
         const braid_record_work *work = &recorded->record->operations[i].work;
@@ -226,6 +256,8 @@ static void fill(const struct import_memory *memory, uint32_t node, const uint64
         const bool is_before = !is_in_frame || stands_before(memory, before, work);
         if (is_first && is_before)
             take_write(from, begin, bytes, copy);
+        if (is_first && work->kind == BRAID_RECORD_ALLOCATE)
+            take_contents(memory, work->memory, copy);
         else if (!is_first && !is_before)
             compare(from, begin, bytes, copy);
     }

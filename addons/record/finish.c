@@ -68,6 +68,7 @@ void recorder_start(void)
     recorder.most_bytes = read_setting("BRAID_RECORD_BYTES", 1 << 20);
     recorder.most_stored = read_setting("BRAID_RECORD_ALL_BYTES", 256 << 20);
     recorder.most_noted = read_setting("BRAID_RECORD_MEMORY", 1 << 30);
+    recorder.most_contents = read_setting("BRAID_RECORD_CONTENTS", 0);
     recorder.most_text = read_setting("BRAID_RECORD_TEXT_BYTES", 64 << 20);
     atomic_store(&recorder.phase, settings.by_marks ? BEFORE : RECORDING);
 }
@@ -327,6 +328,7 @@ static void write_record(void)
 static void finish(uint32_t first, uint32_t num)
 {
     atomic_store(&recorder.phase, DONE);
+    recorder_read_all_contents();
     if (!cut_out(first, num))
         recorder.failed = true;
     write_record();

@@ -2,7 +2,7 @@
 // The recorder: a library that stands before the driver, forwards all calls, and notes some.
 //
 // It is a library of its own, libbraid_record.so. One lock guards all that it knows. Under it the
-// driver is asked about streams alone.
+// driver is asked about streams, and for the contents of memory. Neither runs code of the program.
 #ifndef BRAID_RECORD_RECORDER_H
 #define BRAID_RECORD_RECORDER_H
 
@@ -75,6 +75,7 @@ struct recorder {
     uint64_t stored_bytes; // copied from host memory
     uint64_t noted_bytes;  // that parameters and nodes need
     uint64_t most_bytes, most_stored, most_text, most_noted;
+    uint64_t most_contents; // of one allocation; 0: memory is not read
     // Arrays of the record, and the handles of their rows.
     struct array modules, kernels, parameters, allocations, streams, operations, frames, strangers;
     struct array graphs, nodes, befores;
@@ -128,6 +129,10 @@ uint32_t recorder_find_memory(word address);
 uint32_t recorder_take_memory(word address);
 void recorder_free_memory(uint32_t memory, uint32_t operation);
 void recorder_keep_memory(uint32_t memory, word address); // the free failed
+
+// Reads the first bytes of memory before it goes (contents.c). Under the lock.
+void recorder_read_contents(uint32_t memory);
+void recorder_read_all_contents(void);
 
 void *recorder_row(struct array *array, uint32_t number, size_t bytes);
 

@@ -96,6 +96,8 @@ static const struct record_member allocations[] = {
     TEXT(braid_record_allocation, name),
     INDEX(braid_record_allocation, born, RECORD_OPERATIONS),
     INDEX(braid_record_allocation, freed_at, RECORD_OPERATIONS),
+    NUMBER(braid_record_allocation, num_contents),
+    BLOCK(braid_record_allocation, contents, num_contents),
 };
 
 static const struct record_member streams[] = {

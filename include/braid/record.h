@@ -76,6 +76,9 @@ typedef struct braid_record_allocation {
     uint32_t module;         // a variable's, else BRAID_RECORD_NONE
     const char *name;        // a variable's, else ""
     uint32_t born, freed_at; // operations; BRAID_RECORD_NONE: before the record, and after it
+    // Its first bytes, as they were when it was freed, or when the record ended. NULL: not read.
+    uint64_t num_contents;
+    const void *contents;
 } braid_record_allocation;
 
 typedef enum braid_record_stream_kind {

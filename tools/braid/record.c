@@ -29,6 +29,8 @@ static const char help[] =
     "  --from N          leave out N frames first (default: 1)\n"
     "  --frames K        record K frames (default: 2)\n"
     "  --marks           frames are those that the program marks; nothing is noted before\n"
+    "  --contents N      keep the first N bytes of each allocation, as they are in the end\n"
+    "                    (default: 0)\n"
     "  --copy-bytes N    keep the bytes of copies from the host up to N (default: 1048576)\n"
     "  --help            print this text\n";
 
@@ -36,7 +38,7 @@ enum { PATH_BYTES = 4096 };
 
 struct options {
     const char *out;
-    uint64_t from, frames, copy_bytes;
+    uint64_t from, frames, copy_bytes, contents;
     bool by_marks;
 };
 
@@ -100,6 +102,7 @@ static void set_environment(const struct options *options, const char *folder, c
     set_number("BRAID_RECORD_FROM", options->from);
     set_number("BRAID_RECORD_FRAMES", options->frames);
     set_number("BRAID_RECORD_BYTES", options->copy_bytes);
+    set_number("BRAID_RECORD_CONTENTS", options->contents);
 }
 
 // The program may go to another folder before it ends.
@@ -216,6 +219,7 @@ enum exit_status command_record(int argc, char **argv)
         ARGUMENT_NUMBER("from", struct options, from, 0, UINT32_MAX),
         ARGUMENT_NUMBER("frames", struct options, frames, 1, UINT32_MAX),
         ARGUMENT_NUMBER("copy-bytes", struct options, copy_bytes, 0, UINT32_MAX),
+        ARGUMENT_NUMBER("contents", struct options, contents, 0, UINT32_MAX),
         ARGUMENT_FLAG("marks", struct options, by_marks),
         { .name = NULL },
     };
