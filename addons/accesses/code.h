@@ -64,7 +64,8 @@ struct code_instruction {
     uint8_t act;          // enum ptx_act
     bool is_remainder;    // it subtracts all of a dividend but the rest
     bool is_wrapped;      // an index below zero counts from an array's end: it adds the length
-    const char *why;      // it is refused
+    uint32_t access_from, access_bytes; // what it touches behind that; 0 bytes: nobody knows
+    const char *why;                    // it is refused
 };
 
 struct code_parameter {

@@ -416,6 +416,18 @@ static bool may_touch_memory(enum code_operation operation)
            operation == CODE_FETCH || operation == CODE_COPY || operation == CODE_REFUSED;
 }
 
+// Bytes that stand at a number behind the address.
+static void find_range(const struct ptx_access *access, struct code_instruction *instruction)
+{
+    int64_t from = 0;
+    const bool is_number = !access->offset.length || (braid_ptx_is_number(access->offset) &&
+                                                      read_number(access->offset, false, &from));
+    if (!is_number || access->size.length || access->rows || from < 0 || from > INT32_MAX)
+        return;
+    instruction->access_from = (uint32_t)from;
+    instruction->access_bytes = access->bytes;
+}
+
 static void find_access(struct operands_reader *reader, struct code_instruction *instruction)
 {
     struct ptx_access access;
@@ -430,6 +442,7 @@ static void find_access(struct operands_reader *reader, struct code_instruction 
     begin_operand(reader);
     instruction->access_base = reader->operand.first;
     instruction->act = (uint8_t)access.act;
+    find_range(&access, instruction);
     put_value(reader, value);
 }
 

@@ -97,6 +97,28 @@ static bool take_pointed(struct kernel_accesses *accesses, uint64_t source, bool
     return braid_array_put(&accesses->pointed, &added, sizeof(added));
 }
 
+// Many ranges count as all of the memory.
+static bool take_range(struct kernel_accesses *accesses, uint64_t source,
+                       const struct code_instruction *instruction)
+{
+    enum { MOST_RANGES = 256 };
+    struct kernel_range *ranges = accesses->ranges.items;
+    struct kernel_range added = { .source = source_at_left(source, 0),
+                                  .acts = acts_of(instruction) };
+    if (!source_left(source) && accesses->ranges.num < MOST_RANGES) {
+        added.from = instruction->access_from;
+        added.bytes = instruction->access_bytes;
+    }
+    for (size_t i = 0; i < accesses->ranges.num; i++) {
+        if (ranges[i].source != added.source || ranges[i].bytes != added.bytes ||
+            ranges[i].from != added.from)
+            continue;
+        ranges[i].acts |= added.acts;
+        return true;
+    }
+    return braid_array_put(&accesses->ranges, &added, sizeof(added));
+}
+
 // An access through an address that has these sources. Without one that is an address, nobody knows
 // where it goes.
 static bool take(struct kernel_accesses *accesses, const struct kernel_code *code, uint32_t set,
@@ -111,6 +133,8 @@ static bool take(struct kernel_accesses *accesses, const struct kernel_code *cod
         if (kind == SOURCE_WORD && !take_item(accesses, members[i], is_below, instruction))
             return false;
         if (kind == SOURCE_POINTED && !take_pointed(accesses, members[i], is_below, instruction))
+            return false;
+        if (source_is_pointer(members[i]) && !take_range(accesses, members[i], instruction))
             return false;
         if (kind == SOURCE_VARIABLE)
             accesses->of_variables |= acts_of(instruction);
@@ -206,5 +230,6 @@ void braid_kernel_accesses_finish(struct kernel_accesses *accesses)
     braid_array_finish(&accesses->parameters);
     braid_array_finish(&accesses->items);
     braid_array_finish(&accesses->pointed);
+    braid_array_finish(&accesses->ranges);
     *accesses = (struct kernel_accesses){ 0 };
 }

@@ -19,6 +19,13 @@ enum {
     ACCESSES_UPDATES = 1 << 2, // atomically
 };
 
+// Bytes that a kernel touches behind the address that a pointer is.
+struct kernel_range {
+    uint64_t source;      // the pointer, not moved
+    uint32_t from, bytes; // 0 bytes: nobody knows which
+    unsigned acts;
+};
+
 struct kernel_access {
     uint32_t parameter;
     uint32_t offset; // 8 bytes there are a pointer; or source_is_anywhere
@@ -40,6 +47,7 @@ struct kernel_accesses {
     struct array parameters; // struct code_parameter: all of the kernel's
     struct array items;      // struct kernel_access, by parameter and offset
     struct array pointed;    // struct kernel_pointed, those with fewer pointers before them first
+    struct array ranges;     // struct kernel_range: of both kinds
     unsigned of_variables;   // acts on variables of the module
     bool reads_constants;    // by ld.const, which no kernel writes
     bool calls_out;          // it calls functions without a body, or by address

@@ -69,36 +69,67 @@ static struct code_address address_of(const struct kernel_access *access,
     return address;
 }
 
-// Where the pointer that leads to a place stands among the addresses. A load through it is an
-// access, so it is there.
-static uint32_t find_base(const struct array *addresses, const struct kernel_accesses *found,
-                          uint64_t base)
+// One address for each range, if all of them are known.
+static bool copy_ranges(const struct kernel_accesses *found, uint64_t source,
+                        struct code_address address, struct code_facts *facts)
 {
-    const struct kernel_access *accesses = found->items.items;
-    const struct kernel_pointed *pointed = found->pointed.items;
-    uint32_t at = 0;
-    if (source_kind(base) == SOURCE_WORD) {
-        while (at < found->items.num && (accesses[at].parameter != source_item(base) ||
-                                         accesses[at].offset != source_offset(base)))
-            at++;
-        return at;
+    const struct kernel_range *ranges = found->ranges.items;
+    bool is_done = true, is_known = false;
+    for (size_t i = 0; i < found->ranges.num; i++) {
+        if (ranges[i].source != source)
+            continue;
+        is_known = ranges[i].bytes;
+        if (!is_known)
+            break;
     }
-    while (at < found->pointed.num && pointed[at].place != source_item(base))
-        at++;
-    return (uint32_t)(found->items.num + at < addresses->num ? found->items.num + at
-                                                             : addresses->num);
+    if (!is_known)
+        return braid_array_put(&facts->addresses, &address, sizeof(address));
+    for (size_t i = 0; i < found->ranges.num && is_done; i++) {
+        if (ranges[i].source != source)
+            continue;
+        address.from = ranges[i].from;
+        address.touched = ranges[i].bytes;
+        address.reads = ranges[i].acts & ~(unsigned)ACCESSES_WRITES;
+        address.writes = ranges[i].acts & ACCESSES_WRITES;
+        is_done = braid_array_put(&facts->addresses, &address, sizeof(address));
+    }
+    return is_done;
+}
+
+// The address that a pointer is: a load through it is an access, so it is there. The first is as
+// good as any.
+struct first_address {
+    uint64_t source;
+    uint32_t number; // from 1
+};
+
+static uint32_t find_base(const struct array *firsts, uint64_t base)
+{
+    const struct first_address *known = firsts->items;
+    for (size_t i = 0; i < firsts->num; i++) {
+        if (known[i].source == base)
+            return known[i].number;
+    }
+    return 0;
+}
+
+static bool note_first(struct array *firsts, uint64_t source, const struct code_facts *facts)
+{
+    const struct first_address first = { source, (uint32_t)facts->addresses.num + 1 };
+    return braid_array_put(firsts, &first, sizeof(first));
 }
 
 static bool copy_pointed(const struct source_place *places, const struct kernel_accesses *found,
-                         struct code_facts *facts)
+                         struct array *firsts, struct code_facts *facts)
 {
     const struct kernel_pointed *pointed = found->pointed.items;
     bool is_done = true;
     for (size_t i = 0; i < found->pointed.num && is_done; i++) {
         const struct source_place *place = &places[pointed[i].place];
+        const uint64_t source = source_make(SOURCE_POINTED, pointed[i].place, 0);
         const bool is_anywhere = place->offset == SOURCE_ANYWHERE;
         const struct code_address address = {
-            .through = find_base(&facts->addresses, found, place->base) + 1,
+            .through = find_base(firsts, place->base),
             .offset = is_anywhere ? 0 : place->offset,
             .bytes = is_anywhere ? UINT32_MAX : WORD,
             .step = WORD,
@@ -109,13 +140,14 @@ static bool copy_pointed(const struct source_place *places, const struct kernel_
             .is_above = pointed[i].is_above,
             .is_loaded_below = source_is_sunk(place->base),
         };
-        is_done = address.through <= facts->addresses.num &&
-                  braid_array_put(&facts->addresses, &address, sizeof(address));
+        is_done = address.through && note_first(firsts, source, facts) &&
+                  copy_ranges(found, source, address, facts);
     }
     return is_done;
 }
 
-static bool copy_found(const struct kernel_accesses *found, struct code_facts *facts)
+static bool copy_words(const struct kernel_accesses *found, struct array *firsts,
+                       struct code_facts *facts)
 {
     const struct code_parameter *parameters = found->parameters.items;
     const struct kernel_access *accesses = found->items.items;
@@ -123,10 +155,21 @@ static bool copy_found(const struct kernel_accesses *found, struct code_facts *f
     for (size_t i = 0; i < found->parameters.num && is_done; i++)
         is_done = braid_array_put(&facts->parameters, &parameters[i].bytes, sizeof(uint32_t));
     for (size_t i = 0; i < found->items.num && is_done; i++) {
-        const struct code_address address =
-            address_of(&accesses[i], &parameters[accesses[i].parameter]);
-        is_done = braid_array_put(&facts->addresses, &address, sizeof(address));
+        const uint64_t source = source_make(SOURCE_WORD, accesses[i].parameter, accesses[i].offset);
+        is_done = note_first(firsts, source, facts) &&
+                  copy_ranges(found, source,
+                              address_of(&accesses[i], &parameters[accesses[i].parameter]), facts);
     }
+    return is_done;
+}
+
+static bool copy_found(const struct source_place *places, const struct kernel_accesses *found,
+                       struct code_facts *facts)
+{
+    struct array firsts = { 0 };
+    const bool is_done =
+        copy_words(found, &firsts, facts) && copy_pointed(places, found, &firsts, facts);
+    braid_array_finish(&firsts);
     return is_done;
 }
 
@@ -156,8 +199,7 @@ static bool find_facts(struct code_text *text, uint32_t entry, struct code_facts
     facts->calls_out = found.calls_out;
     facts->reads_variables = found.of_variables || found.reads_constants;
     facts->writes_variables = found.of_variables & ACCESSES_WRITES;
-    const bool is_done = copy_found(&found, facts) &&
-                         copy_pointed(text->code.sets.places.items, &found, facts) &&
+    const bool is_done = copy_found(text->code.sets.places.items, &found, facts) &&
                          (!facts->reads_variables || copy_variables(&text->code.names, facts));
     if (found.why)
         facts->line = braid_ptx_line(text->ptx, found.at);

@@ -47,15 +47,17 @@ static braid_status put_value(const struct reader *reader, struct array *values,
     return braid_array_put(values, &value, sizeof(value)) ? BRAID_OK : no_memory();
 }
 
-static braid_status put_buffer(const struct reader *reader, uint32_t buffer)
+static braid_status put_cell(const struct reader *reader, uint32_t buffer, uint64_t from,
+                             uint64_t to)
 {
-    struct array *buffers = &reader->pointers->buffers;
-    const uint32_t *had = buffers->items;
-    for (size_t i = 0; i < buffers->num; i++) {
-        if (had[i] == buffer)
+    const struct import_cell cell = { buffer, from, to };
+    struct array *cells = &reader->pointers->cells;
+    const struct import_cell *had = cells->items;
+    for (size_t i = 0; i < cells->num; i++) {
+        if (had[i].buffer == buffer && had[i].from == from && had[i].to == to)
             return BRAID_OK;
     }
-    return braid_array_put(buffers, &buffer, sizeof(buffer)) ? BRAID_OK : no_memory();
+    return braid_array_put(cells, &cell, sizeof(cell)) ? BRAID_OK : no_memory();
 }
 
 static uint64_t word_in(const unsigned char *bytes)
@@ -125,12 +127,14 @@ static braid_status read_in(const struct reader *reader, const struct code_addre
         refuse(reader, "it loads a pointer from memory that others may write");
         return BRAID_OK;
     }
-    const braid_status status = put_buffer(reader, buffer);
-    if (status)
-        return status;
-    if (address->bytes > WORD)
-        return read_all(reader, &of, values);
-    return read_one(reader, &of, base + (uint64_t)(int64_t)(int32_t)address->offset, values);
+    braid_status status;
+    if (address->bytes > WORD) {
+        status = put_cell(reader, buffer, 0, 0);
+        return status ? status : read_all(reader, &of, values);
+    }
+    const uint64_t at = base + (uint64_t)(int64_t)(int32_t)address->offset, from = at - of.begin;
+    status = put_cell(reader, buffer, from, from + WORD);
+    return status ? status : read_one(reader, &of, at, values);
 }
 
 // Behind one address. An address of no memory cannot be followed: its own access tells. Where two
@@ -206,6 +210,6 @@ braid_status braid_import_read_cells(struct import_memory *memory, uint32_t node
 void braid_import_pointers_finish(struct import_pointers *pointers)
 {
     braid_array_finish(&pointers->values);
-    braid_array_finish(&pointers->buffers);
+    braid_array_finish(&pointers->cells);
     *pointers = (struct import_pointers){ 0 };
 }

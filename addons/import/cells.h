@@ -7,12 +7,17 @@
 #include "graph/code.h"
 #include "import/memory.h"
 
+struct import_cell {
+    uint32_t buffer;
+    uint64_t from, to; // bytes of it; 0, 0: all
+};
+
 // The pointers that a kernel node may load for one of its addresses.
 struct import_pointers {
-    struct array values;  // uint64_t, each once
-    struct array buffers; // uint32_t: the buffers that they were read from, each once
-    uint32_t num_words;   // that were read
-    const char *why;      // nobody knows them; NULL: these are all
+    struct array values; // uint64_t, each once
+    struct array cells;  // struct import_cell: the memory that they were read from, each once
+    uint32_t num_words;  // that were read
+    const char *why;     // nobody knows them; NULL: these are all
 };
 
 // Reads the cells behind address `index` of a kernel's code, which is of memory. The device is

@@ -12,6 +12,7 @@ enum import_buffer_kind {
     BUFFER_DRIVER,     // an allocation that the driver knows
     BUFFER_ALLOCATION, // a node of the graph allocates it
     BUFFER_VARIABLE,   // a module has it
+    BUFFER_BYTES,      // a part of one of these, which some node touches by itself
 };
 
 struct import_buffer {

@@ -18,7 +18,8 @@ struct import_edge {
 struct import_access {
     uint32_t node, buffer;
     bool writes;
-    bool reads; // all uses but those of orders
+    bool reads;        // all uses but those of orders
+    uint64_t from, to; // bytes of the buffer, until they have numbers of their own; 0, 0: all
 };
 
 // Nodes that stand one behind another: those of the graph itself, or of a body of a conditional

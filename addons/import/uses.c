@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/host_memory.h"
+#include "import/bytes.h"
 #include "import/cells.h"
 #include "import/statements.h"
 
@@ -284,13 +285,22 @@ static braid_status distrust_word(const struct finder *finder, const struct code
     return distrust(finder, 0, "argument %u has an address in no known memory", address->parameter);
 }
 
-static braid_status add_acts(const struct finder *finder, uint32_t buffer, bool reads, bool writes)
+// A range that is empty or leaves the buffer counts as all of it.
+static braid_status add_acts(const struct finder *finder, uint32_t buffer, uint64_t from,
+                             uint64_t to, bool reads, bool writes)
 {
+    const uint64_t bytes = import_buffers(finder->memory)[buffer].bytes;
     const struct array *accesses = &finder->uses->accesses;
     const size_t first = accesses->num;
     const braid_status status = add_access(finder, buffer, writes);
-    for (size_t i = first; i < accesses->num; i++)
-        ((struct import_access *)accesses->items)[i].reads = reads;
+    for (size_t i = first; i < accesses->num; i++) {
+        struct import_access *access = (struct import_access *)accesses->items + i;
+        const bool is_range =
+            access->buffer == USE_FIRST_BUFFER + buffer && from < to && to <= bytes;
+        access->reads = reads;
+        access->from = is_range ? from : 0;
+        access->to = is_range ? to : 0;
+    }
     return status;
 }
 
@@ -312,11 +322,13 @@ static braid_status add_addressed(const struct finder *finder, uint32_t buffer, 
                                   uint64_t word, const struct code_address *address)
 {
     const struct import_buffer *buffers = import_buffers(finder->memory);
-    const braid_status status = add_acts(finder, buffer, address->reads, address->writes);
+    const uint64_t from = word - buffers[buffer].begin + address->from;
+    const braid_status status =
+        add_acts(finder, buffer, from, from + address->touched, address->reads, address->writes);
     if (status || before == IMPORT_NONE)
         return status;
     if (buffers[buffer].kind != BUFFER_ALLOCATION && buffers[before].kind != BUFFER_ALLOCATION)
-        return add_acts(finder, before, address->reads_below, address->writes_below);
+        return add_acts(finder, before, 0, 0, address->reads_below, address->writes_below);
     if (address->is_above || address->bytes > WORD)
         return BRAID_OK;
     return refuse_between(finder, buffers[buffer].kind == BUFFER_ALLOCATION ? buffer : before,
@@ -359,8 +371,10 @@ static braid_status add_cells(const struct finder *finder, const struct import_p
     const struct array *accesses = &finder->uses->accesses;
     const size_t first = accesses->num;
     braid_status status = BRAID_OK;
-    for (size_t i = 0; i < pointers->buffers.num && !status; i++)
-        status = add_access(finder, ((const uint32_t *)pointers->buffers.items)[i], false);
+    for (size_t i = 0; i < pointers->cells.num && !status; i++) {
+        const struct import_cell *cell = (const struct import_cell *)pointers->cells.items + i;
+        status = add_acts(finder, cell->buffer, cell->from, cell->to, true, false);
+    }
     for (size_t i = first; i < accesses->num && !status; i++) {
         const struct import_access cell = ((const struct import_access *)accesses->items)[i];
         if (!braid_array_put(&finder->uses->cells, &cell, sizeof(cell)))
@@ -957,6 +971,8 @@ braid_status braid_import_find_uses(struct import_memory *memory, const struct i
         status = braid_import_match_statements(memory->captured, memory->options, &statements);
     if (!status)
         status = find_all(&finder);
+    if (!status && memory->recorded.record)
+        status = braid_import_split_bytes(memory, &uses);
     if (!status && uses.cells.num)
         status = check_cells(&finder);
     braid_import_statements_finish(&statements);

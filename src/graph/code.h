@@ -64,13 +64,13 @@ struct code_remarks {
     struct array texts; // char
 };
 
-// A text with kernels.
-struct code_text;
+struct code_text; // a text with kernels
 
 // It uses 8 bytes of a parameter as an address, at an offset, or at each multiple of `step` in
-// `bytes`. Or of memory by address `through`, from 1, or below it. Acts may be below an address.
+// `bytes`. Or of memory by address `through`, from 1, or below it. Acts may be below an address. It
+// touches so many bytes, `from` so many behind the address; 0: nobody knows which.
 struct code_address {
-    uint32_t parameter, offset, bytes, step, through;
+    uint32_t parameter, offset, bytes, step, through, from, touched;
     bool reads, writes, reads_below, writes_below, is_above, is_loaded_below;
 };
 

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A record has the bytes that memory had in the end. So the import knows pointers that a kernel
-// stored before the frame, unless later work of the record may have changed them.
+// stored before the frame, unless later work of the record may have changed them. Kernels that
+// touch other bytes behind such a pointer need no order.
 #include "record/program.h"
 
 #include <braid/import.h>
 #include <string.h>
 
 enum { BYTES = 256, WORDS = BYTES / 8, KEPT = 64 };
+
+// A kernel that stores behind the pointer at +8, or beside that.
+#define STORES(name, moves, store)                                                                 \
+    ".visible .entry " name "(.param .u64 at, .param .u64 unused)\n{\n"                            \
+    ".reg .b64 %d<3>;\nld.param.u64 %d0, [at];\nld.u64 %d2, [%d0+8];\n" moves "st." store          \
+    ";\nret;\n}\n"
 
 static const char text[] =
     ".version 7.8\n.target sm_90\n.address_size 64\n"
@@ -15,17 +22,20 @@ static const char text[] =
     "ld.u64 %d2, [%d0+8];\nld.u32 %r, [%d2];\nst.u32 [%d1], %r;\nret;\n}\n"
     ".visible .entry put(.param .u64 at, .param .u64 value)\n{\n"
     ".reg .b64 %d<2>;\nld.param.u64 %d0, [at];\nld.param.u64 %d1, [value];\n"
-    "st.u64 [%d0+8], %d1;\nret;\n}\n";
+    "st.u64 [%d0+8], %d1;\nret;\n}\n" STORES("first", "", "u32 [%d2], 1")
+        STORES("second", "", "u32 [%d2+4], 1") STORES("pair", "", "v2.u32 [%d2], {1, 1}")
+            STORES("moved", "add.u64 %d2, %d2, 4;\n", "u32 [%d2], 1")
+                STORES("beside", "", "u32 [%d0+16], 1");
 
 static CUmodule module;
-static CUfunction follow, put;
+static CUfunction follow, put, first, second, pair, moved, beside;
 static CUstream stream;
 static CUdeviceptr kept, changed, freed, late, source, result;
 static const braid_record_contents *record;
 
-static void launch(CUfunction function, CUdeviceptr at, CUdeviceptr second)
+static void launch(CUfunction function, CUdeviceptr at, CUdeviceptr value)
 {
-    void *arguments[] = { &at, &second };
+    void *arguments[] = { &at, &value };
     must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
 }
 
@@ -70,6 +80,38 @@ static void store_and_use(void)
     launch(follow, kept, result);
 }
 
+static void store_twice(CUfunction one, CUfunction other)
+{
+    launch(one, kept, 0);
+    launch(other, kept, 0);
+}
+
+static void store_two_words(void)
+{
+    store_twice(first, second);
+}
+
+static void store_one_word(void)
+{
+    store_twice(first, first);
+}
+
+static void store_a_word_of_two(void)
+{
+    store_twice(pair, second);
+}
+
+static void store_anywhere(void)
+{
+    store_twice(first, moved);
+}
+
+static void store_beside_the_pointer(void)
+{
+    launch(beside, kept, 0);
+    launch(follow, kept, result);
+}
+
 static void change(void)
 {
     must(cuStreamSynchronize(stream));
@@ -80,25 +122,40 @@ static void change(void)
 static const struct {
     const char *name;
     void (*run)(void);
-    uint32_t num_unproven;
+    uint32_t num_unproven, num_kept;
 } frames[] = {
-    { "a table that stays", use_kept, 0 },
-    { "a table that a later copy changes", use_changed, 1 },
-    { "a table that is freed", use_freed, 0 },
-    { "an allocation", make_late, 0 },
-    { "a table from the frame before", use_late, 0 },
-    { "a kernel that stores the pointer", store_and_use, 1 },
-    { "a copy and a free", change, 0 },
+    { "a table that stays", use_kept, 0, 0 },
+    { "a table that a later copy changes", use_changed, 1, 0 },
+    { "a table that is freed", use_freed, 0, 0 },
+    { "an allocation", make_late, 0, 0 },
+    { "a table from the frame before", use_late, 0, 0 },
+    { "a kernel that stores the pointer", store_and_use, 1, 1 },
+    { "two words behind a pointer", store_two_words, 0, 0 },
+    { "one word twice", store_one_word, 0, 1 },
+    { "two words and one of them", store_a_word_of_two, 0, 1 },
+    { "a word and nobody knows which", store_anywhere, 0, 1 },
+    { "a word beside the pointer", store_beside_the_pointer, 0, 0 },
+    { "a copy and a free", change, 0, 0 },
 };
 
 enum { FRAMES = sizeof(frames) / sizeof(frames[0]) };
+
+static void find(CUfunction *out_function, const char *name)
+{
+    must(cuModuleGetFunction(out_function, module, name));
+}
 
 static int run_program(void **state)
 {
     open_program(state);
     must(cuModuleLoadData(&module, text));
-    must(cuModuleGetFunction(&follow, module, "follow"));
-    must(cuModuleGetFunction(&put, module, "put"));
+    find(&follow, "follow");
+    find(&put, "put");
+    find(&first, "first");
+    find(&second, "second");
+    find(&pair, "pair");
+    find(&moved, "moved");
+    find(&beside, "beside");
     must(cuStreamCreate(&stream, 0));
     must(cuMemAlloc_v2(&source, BYTES));
     must(cuMemAlloc_v2(&result, BYTES));
@@ -155,6 +212,8 @@ static void pointers_are_known_unless_they_changed(void **state)
         braid_import_get_info(import, &info);
         if (info.num_unproven != frames[frame].num_unproven)
             fail_msg("%s: %u nodes are not proven", frames[frame].name, info.num_unproven);
+        if (info.num_kept != frames[frame].num_kept)
+            fail_msg("%s: %u orders are kept", frames[frame].name, (unsigned)info.num_kept);
         braid_import_destroy(import);
     }
 }
