@@ -591,12 +591,12 @@ static int compare_patches(const void *left, const void *right)
                                       : (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-// It reads a word that an address in its parameters leads to, and sets a condition.
-static braid_status use_setter(const struct finder *finder)
+// It reads a word that an address in its parameters leads to.
+static braid_status use_set_words(const struct finder *finder)
 {
     uint32_t num;
     const struct captured_param *params = params_of(finder, &num);
-    braid_status status = put_access(finder, USE_CONDITIONS, true);
+    braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num; i++) {
         for (uint32_t at = 0; at + WORD <= params[i].bytes && !status; at += STEP) {
             enum import_place place;
@@ -610,6 +610,16 @@ static braid_status use_setter(const struct finder *finder)
     return status;
 }
 
+// A text may tell where it finds the word.
+static braid_status use_setter(const struct finder *finder, const struct import_code *code,
+                               bool is_lost)
+{
+    const braid_status status = put_access(finder, USE_CONDITIONS, true);
+    if (status)
+        return status;
+    return code->why[0] || is_lost ? use_set_words(finder) : use_words(finder, code);
+}
+
 static braid_status use_kernel(const struct finder *finder)
 {
     const struct import_code *code = &finder->code[node_of(finder)->kernel.function];
@@ -619,7 +629,7 @@ static braid_status use_kernel(const struct finder *finder)
     const bool is_lost = code->loads_line && !finder->memory->options->follows_pointers;
     braid_status status = BRAID_OK;
     if (node_of(finder)->is_setter)
-        status = use_setter(finder);
+        status = use_setter(finder, code, is_lost);
     else if ((code->why[0] || is_lost) && statement)
         status = use_statement(finder, statement);
     else if (code->why[0])

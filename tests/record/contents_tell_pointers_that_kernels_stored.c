@@ -103,7 +103,7 @@ static void store_a_word_of_two(void)
 
 static void store_anywhere(void)
 {
-    store_twice(first, moved);
+    store_twice(second, moved);
 }
 
 static void store_beside_the_pointer(void)
