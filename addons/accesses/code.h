@@ -66,6 +66,7 @@ struct code_instruction {
     bool is_wrapped;      // an index below zero counts from an array's end: it adds the length
     uint32_t access_from, access_bytes; // what it touches behind that; 0 bytes: nobody knows
     const char *why;                    // it is refused
+    bool calls_by_address;              // that is why
 };
 
 struct code_parameter {

@@ -401,6 +401,8 @@ static void check_call(const struct operands_reader *reader, struct code_instruc
     const struct code_value *callee = instruction->num_operands > 1 && operands[1].num == 1
                                           ? code_values(reader->function, &operands[1])
                                           : NULL;
+    instruction->calls_by_address =
+        callee && callee->function == CODE_NONE && callee->cell != CODE_NONE;
     if (!callee || callee->function == CODE_NONE) {
         instruction->why = "it calls a function by its address";
         return;

@@ -655,6 +655,16 @@ static void call(const struct place *place)
     }
 }
 
+// Nobody knows what it returns, or does.
+static void call_by_address(const struct place *place)
+{
+    const struct code_operand *results = operand_at(place, 0);
+    for (uint32_t i = 0; i < results->num; i++)
+        give_value(place, &code_values(place->function, results)[i], make(place, SOURCE_LOADED));
+    if (!place->flow->by_address)
+        place->flow->by_address = place->instruction->statement->begin;
+}
+
 // ---- passes ----
 
 static void run(const struct place *place)
@@ -708,6 +718,10 @@ static void run(const struct place *place)
         call(place);
         break;
     case CODE_REFUSED:
+        if (place->instruction->calls_by_address) {
+            call_by_address(place);
+            break;
+        }
         refuse(place->flow, place->instruction->why, place->instruction->statement->begin);
     }
 }

@@ -21,6 +21,7 @@ struct flow {
     uint32_t num_cells;
     uint32_t local, shared; // the sets of all that is stored there
     bool stored_falls;      // some number there does
+    const char *by_address; // the first call of a function by its address; NULL: there is none
     const char *why;        // nobody knows what it does; NULL: somebody does
     const char *at;         // where
     uint32_t num_passes;

@@ -141,12 +141,15 @@ static bool take(struct kernel_accesses *accesses, const struct kernel_code *cod
         const bool is_loaded = kind == SOURCE_LOADED && !source_left(members[i]);
         if (is_loaded || kind == SOURCE_UNKNOWN)
             refuse(accesses, is_loaded ? loaded : assembled, instruction->statement->begin);
-        is_known = is_known || source_is_pointer(members[i]) || kind == SOURCE_VARIABLE ||
-                   kind == SOURCE_LOCAL || kind == SOURCE_SHARED || kind == SOURCE_CELL ||
-                   kind == SOURCE_PARAMETER;
+        accesses->is_broken |= kind == SOURCE_UNKNOWN;
+        is_known = is_known || is_loaded || source_is_pointer(members[i]) ||
+                   kind == SOURCE_VARIABLE || kind == SOURCE_LOCAL || kind == SOURCE_SHARED ||
+                   kind == SOURCE_CELL || kind == SOURCE_PARAMETER;
     }
-    if (!is_known)
+    if (!is_known) {
         refuse(accesses, unknown, instruction->statement->begin);
+        accesses->is_broken = true;
+    }
     return true;
 }
 
@@ -197,8 +200,11 @@ static bool take_all(struct kernel_accesses *accesses, const struct flow *flow)
         if (!braid_array_put(&accesses->parameters, &parameter[i], sizeof(*parameter)))
             return false;
     }
+    accesses->is_broken = flow->why;
     if (flow->why)
         refuse(accesses, flow->why, flow->at);
+    if (flow->by_address)
+        refuse(accesses, "it calls a function by its address", flow->by_address);
     for (size_t i = 0; i < flow->functions.num; i++) {
         if (!take_function(accesses, flow, &functions[i]))
             return false;

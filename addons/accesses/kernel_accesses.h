@@ -55,6 +55,7 @@ struct kernel_accesses {
     const char *at;          // the instruction that is why
     // The same for somebody who knows each pointer that the kernel loads.
     const char *beside, *beside_at;
+    bool is_broken; // and it does not only lose pointers, or call by one
 };
 
 // braid_ptx_line tells the lines of instructions. False: memory ran out.

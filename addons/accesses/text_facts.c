@@ -203,6 +203,7 @@ static bool find_facts(struct code_text *text, uint32_t entry, struct code_facts
                          (!facts->reads_variables || copy_variables(&text->code.names, facts));
     if (found.why)
         facts->line = braid_ptx_line(text->ptx, found.at);
+    facts->is_lost = found.beside && !found.is_broken;
     if (found.beside)
         tell_why(text, found.beside, found.beside_at, facts);
     braid_kernel_accesses_finish(&found);

@@ -119,6 +119,10 @@ static braid_status read_in(const struct reader *reader, const struct code_addre
                             uint32_t buffer, uint64_t base, struct array *values)
 {
     const struct import_buffer of = import_buffers(reader->memory)[buffer];
+    if (of.is_closed) {
+        reader->pointers->is_closed = true;
+        return BRAID_OK;
+    }
     if (of.kind == BUFFER_ALLOCATION) {
         refuse(reader, "it loads a pointer from memory that the graph allocates");
         return BRAID_OK;

@@ -17,6 +17,7 @@ struct import_pointers {
     struct array values; // uint64_t, each once
     struct array cells;  // struct import_cell: the memory that they were read from, each once
     uint32_t num_words;  // that were read
+    bool is_closed;      // some stand in closed buffers, and may be any that lead into these
     const char *why;     // nobody knows them; NULL: these are all
 };
 

@@ -52,7 +52,9 @@ static braid_status add_given(struct import_memory *memory)
                                         .bytes = given->bytes,
                                         .name = given->name,
                                         .member = MEMBER_NONE,
-                                        .is_watched = given->is_watched };
+                                        .is_watched = given->is_watched,
+                                        .is_closed = given->is_closed };
+        memory->has_closed |= given->is_closed && memory->options->follows_pointers;
         if (memory->captured->members.num > 1)
             buffer.member = find_member(memory, buffer.begin);
         if (!given->address || !given->bytes || given->bytes > UINTPTR_MAX - buffer.begin)

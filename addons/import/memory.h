@@ -21,6 +21,7 @@ struct import_buffer {
     uint64_t bytes;
     const char *name; // NULL: it has none
     bool is_watched;  // somebody may look at it during a frame
+    bool is_closed;   // pointers in it lead into closed ones
     uint32_t member;  // its device; MEMBER_NONE: another, several, or nobody asked
     bool is_mapped;   // the program mapped it, so that it may have several addresses
     // An allocation has its node. It has rows of bits, by node: which nodes stand behind that one,
@@ -50,7 +51,8 @@ struct import_memory {
     struct array buffers; // struct import_buffer: those given first, then allocations of the graph
     struct array copies;  // struct import_copy: memory of the device that was read
     uint32_t num_given, num_allocations;
-    bool *seen; // a record has it: room, by its graphs
+    bool has_closed; // among those given
+    bool *seen;      // a record has it: room, by its graphs
     struct store store;
 };
 

@@ -112,6 +112,8 @@ static bool fits(const struct texts *texts, const struct captured_function *func
 
 static braid_status join(const struct code_facts *facts, struct import_code *code)
 {
+    if (facts->why[0] && (!code->why[0] || code->is_lost))
+        code->is_lost = facts->is_lost;
     if (facts->why[0])
         refuse(code, facts->why, facts->line);
     else if (!code->loads_line)

@@ -16,6 +16,7 @@ struct import_code {
     bool watches_variables; // others may look at one of them
     char why[200];          // nobody knows what the function does; "": it is proven
     uint32_t line;          // where in the text; 0: nowhere
+    bool is_lost;           // for all that, somebody who knows all its pointers knows it
     uint32_t loads_line;    // where it uses the first pointer from memory; 0: nowhere
     bool calls_out;   // it calls functions that no text has, such as one that sets a condition
     size_t num_texts; // that fit it

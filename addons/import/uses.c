@@ -399,6 +399,16 @@ static braid_status use_pointer(const struct finder *finder, const struct import
     return add_addressed(finder, buffer, before, value, address);
 }
 
+static braid_status add_closed(const struct finder *finder)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < finder->memory->num_given && !status; i++) {
+        if (import_buffers(finder->memory)[i].is_closed)
+            status = add_access(finder, i, true);
+    }
+    return status;
+}
+
 // Addresses that the kernel loads from memory, which the check of all nodes may refuse later.
 static braid_status use_pointers(const struct finder *finder, const struct import_code *code)
 {
@@ -414,6 +424,8 @@ static braid_status use_pointers(const struct finder *finder, const struct impor
             return status;
         status = pointers.why ? distrust(finder, code->loads_line, "%s", pointers.why)
                               : add_cells(finder, &pointers);
+        if (!status && pointers.is_closed)
+            status = add_closed(finder);
         for (size_t k = 0; k < pointers.values.num && !pointers.why && !status; k++)
             status = use_pointer(finder, code, &addresses[i],
                                  ((const uint64_t *)pointers.values.items)[k]);
@@ -627,17 +639,20 @@ static braid_status use_kernel(const struct finder *finder)
     const braid_import_statement *statement =
         braid_import_statement_of(finder->statements, finder->node);
     const bool is_lost = code->loads_line && !finder->memory->options->follows_pointers;
+    const bool is_closed = code->why[0] && code->is_lost && finder->memory->has_closed;
     braid_status status = BRAID_OK;
     if (node_of(finder)->is_setter)
         status = use_setter(finder, code, is_lost);
     else if ((code->why[0] || is_lost) && statement)
         status = use_statement(finder, statement);
-    else if (code->why[0])
+    else if (code->why[0] && !is_closed)
         status = distrust(finder, code->line, "%s", code->why);
     else if (is_lost)
         status = distrust(finder, code->loads_line, "an address is loaded from memory");
     else
         status = use_words(finder, code);
+    if (!status && is_closed && finder->uses->proven[finder->node])
+        status = add_closed(finder);
     if (!status)
         status = patch_all(finder);
     struct import_patch *all = finder->uses->patches.items;

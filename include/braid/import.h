@@ -29,6 +29,10 @@ typedef struct braid_import_buffer {
     const void *address;
     uint64_t bytes;
     bool is_watched; // the host, another device or process may look at it during a frame
+    // With `follows_pointers`: pointers that stand in it lead into closed buffers. Where code loses
+    // a pointer, that one stood in a closed buffer, too, and code never calls a function by one.
+    // Kernels that use such a pointer write all closed buffers. That is the caller's statement.
+    bool is_closed;
 } braid_import_buffer;
 
 typedef enum braid_import_conditional_kind {

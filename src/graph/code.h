@@ -75,13 +75,13 @@ struct code_address {
 };
 
 struct code_facts {
-    bool has_entry, calls_out;              // or perhaps, in a text that nobody can read
+    bool has_entry, calls_out, is_lost;     // or perhaps, in a text that nobody can read
     struct array parameters;                // uint32_t: their bytes
     struct array addresses;                 // struct code_address, by parameter
     bool reads_variables, writes_variables; // its module has them
     struct array variables; // char: if so, the names of all of these, each NUL-terminated
-    char why[160];          // nobody knows what it does; "": somebody who knows its pointers does
-    uint32_t line;          // that is why, or where it uses the first pointer from memory
+    char why[160]; // nobody knows what it does; "", or is_lost: who knows all its pointers does
+    uint32_t line; // that is why, or where it uses the first pointer from memory
 };
 
 struct graph_code_doors {

@@ -25,10 +25,18 @@ static const char text[] =
     "st.u64 [%d0+8], %d1;\nret;\n}\n" STORES("first", "", "u32 [%d2], 1")
         STORES("second", "", "u32 [%d2+4], 1") STORES("pair", "", "v2.u32 [%d2], {1, 1}")
             STORES("moved", "add.u64 %d2, %d2, 4;\n", "u32 [%d2], 1")
-                STORES("beside", "", "u32 [%d0+16], 1");
+                STORES("beside", "", "u32 [%d0+16], 1")
+    // three pointers one behind another, and a call by a fourth, where no thread comes
+    ".visible .entry lost(.param .u64 at, .param .u64 unused)\n{\n"
+    ".reg .pred %p;\n.reg .b64 %d<6>;\nld.param.u64 %d0, [at];\nld.u64 %d2, [%d0+8];\n"
+    "setp.ne.u64 %p, %d2, 0;\n@%p bra END;\n"
+    "ld.u64 %d3, [%d2];\nld.u64 %d4, [%d3];\nld.u64 %d5, [%d4];\nst.u64 [%d5], %d0;\n"
+    "{\n.param .b64 param0;\n.param .b64 retval0;\nst.param.b64 [param0], %d0;\n"
+    "prototype_0 : .callprototype (.param .b64 _) _ (.param .b64 _);\n"
+    "call (retval0), %d5, (param0), prototype_0;\n}\nEND:\nret;\n}\n";
 
 static CUmodule module;
-static CUfunction follow, put, first, second, pair, moved, beside;
+static CUfunction follow, put, first, second, pair, moved, beside, lost;
 static CUstream stream;
 static CUdeviceptr kept, changed, freed, late, source, result;
 static const braid_record_contents *record;
@@ -112,6 +120,11 @@ static void store_beside_the_pointer(void)
     launch(follow, kept, result);
 }
 
+static void lose_pointers(void)
+{
+    store_twice(lost, first);
+}
+
 static void change(void)
 {
     must(cuStreamSynchronize(stream));
@@ -135,6 +148,7 @@ static const struct {
     { "two words and one of them", store_a_word_of_two, 0, 1 },
     { "a word and nobody knows which", store_anywhere, 0, 1 },
     { "a word beside the pointer", store_beside_the_pointer, 0, 0 },
+    { "pointers that code loses", lose_pointers, 2, 1 },
     { "a copy and a free", change, 0, 0 },
 };
 
@@ -156,6 +170,7 @@ static int run_program(void **state)
     find(&pair, "pair");
     find(&moved, "moved");
     find(&beside, "beside");
+    find(&lost, "lost");
     must(cuStreamCreate(&stream, 0));
     must(cuMemAlloc_v2(&source, BYTES));
     must(cuMemAlloc_v2(&result, BYTES));
@@ -218,9 +233,31 @@ static void pointers_are_known_unless_they_changed(void **state)
     }
 }
 
+// The pointers that code loses lead into the closed buffer, as others do.
+static void closed_buffers_hold_what_code_loses(void **state)
+{
+    (void)state;
+    for (int is_closed = 0; is_closed < 2; is_closed++) {
+        const braid_import_buffer buffer = { .address = (const void *)(uintptr_t)source,
+                                             .bytes = BYTES,
+                                             .is_closed = is_closed };
+        const braid_import_options options = {
+            .is_unwatched = true, .follows_pointers = true, .buffers = &buffer, .num_buffers = 1
+        };
+        braid_import *import;
+        braid_import_info info;
+        check_ok(braid_import_create_recorded(record, FRAMES - 2, &options, &import));
+        braid_import_get_info(import, &info);
+        assert_int_equal(info.num_unproven, is_closed ? 0 : 2);
+        assert_int_equal(info.num_kept, 1);
+        braid_import_destroy(import);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(allocations_have_their_first_bytes),
-                                        cmocka_unit_test(pointers_are_known_unless_they_changed) };
+                                        cmocka_unit_test(pointers_are_known_unless_they_changed),
+                                        cmocka_unit_test(closed_buffers_hold_what_code_loses) };
     return cmocka_run_group_tests(tests, run_program, end_program);
 }
