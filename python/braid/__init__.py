@@ -21,7 +21,7 @@ from braid._external import External
 from braid._audit import Finding, audit
 from braid._graph import Graph
 from braid._handles import Node, Parameter, Resource, Rows
-from braid._import import Conditional, Imported, ImportInfo
+from braid._import import Conditional, Imported, ImportInfo, Part
 from braid._kernel import Kernel
 from braid._memories import Memory, MemoryPool, MemoryPoolInfo
 from braid._memory import Pointer, Trap
@@ -40,7 +40,7 @@ __all__ = [
     "Backend", "BusyError", "Communicator", "Conditional", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo", "Difference",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "External", "Failure", "Finding", "FoundDevice", "FrameTiming", "Graph", "HostCallError", "Imported", "ImportInfo", "InputOutputError",
     "InternalError", "InUseError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
-    "MemoryPool", "MemoryPoolInfo", "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Replay", "Resource", "Rows", "Runner", "RunnerInfo", "RunningNode", "Schedule",
+    "MemoryPool", "MemoryPoolInfo", "NoMemoryError", "Node", "NodeTiming", "Parameter", "Part", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Replay", "Resource", "Rows", "Runner", "RunnerInfo", "RunningNode", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "TimeoutError", "Timings", "Trap", "TrappedError", "Trial", "Tuning",
     "UnavailableError", "UnsupportedError", "WaitTiming", "WrongStateError", "audit", "backends", "devices", "inout", "log_to", "read", "replay", "tune", "version", "write",
 ]

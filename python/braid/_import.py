@@ -74,11 +74,21 @@ class Statement:
     writes: Sequence[Tuple[int, int]] = ()
 
 
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Memory by its address, which counts as a buffer of its own. `is_closed`: pointers in it lead into closed parts; see
+    braid_import_buffer."""
+
+    address: int
+    num_bytes: int
+    is_closed: bool = False
+
+
 class Imported(Owned):
     """A CUDA graph that the program captured, as a graph of Braid: see braid_import_create. `captured` is the address
     of a CUgraph. `texts` are PTX, `files` paths to PTX. `find_text(entry)` returns further texts that have an entry, as
     strings. `buffers` are arrays that count as buffers of their own, such as the tensors of a framework that hands out
-    parts of one block. `is_unwatched`: nobody looks at pinned, managed or peer memory before a frame has ended.
+    parts of one block, or each a `Part`. `is_unwatched`: nobody looks at pinned, managed or peer memory before a frame has ended.
     `conditionals` has each conditional node, and `setters` the names of kernels that hand words to their handles.
     `reloaded` are PTX that the modules were made of: kernels may also be loaded from these, to start early.
     `statements` tell the memory of kernels whose code proves nothing. `follows_pointers`: memory keeps the pointers that
@@ -193,14 +203,20 @@ def _texts_of(texts: Sequence[str], kept: List[Any], what: str) -> Any:
     return ffi.new("const char *[]", made)
 
 
+def _part_of(buffer: Any) -> Part:
+    if isinstance(buffer, Part):
+        return buffer
+    span = describe(buffer)
+    return Part(span.address, span.nbytes)
+
+
 def _fill_lists(options: Any, kept: List[Any], texts: Sequence[str],
                 files: Sequence[Union[str, os.PathLike[str]]], buffers: Sequence[Any]) -> None:
     options.num_texts, options.num_files, options.num_buffers = len(texts), len(files), len(buffers)
     lists = _texts_of(texts, kept, "texts"), _texts_of([os.fspath(file) for file in files], kept, "files")
-    spans = [describe(buffer) for buffer in buffers]
-    ranges = ffi.new("braid_import_buffer[]", len(spans))
-    for range_, span in zip(ranges, spans):
-        range_.address, range_.bytes = ffi.cast("void *", span.address), span.nbytes
+    ranges = ffi.new("braid_import_buffer[]", len(buffers))
+    for range_, part in zip(ranges, map(_part_of, buffers)):
+        range_.address, range_.bytes, range_.is_closed = ffi.cast("void *", part.address), part.num_bytes, part.is_closed
     options.texts, options.files = lists
     options.buffers = ranges
     kept.extend([*lists, ranges])

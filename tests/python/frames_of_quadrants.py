@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A record of Quadrants, whose texts Quadrants made (quadrants/README.md): all kernels are proven, and what is wrong is noticed."""
+import lzma
+import os
+import re
+import struct
+import subprocess
+import sys
+
+import pytest
+
+import braid
+import braid.quadrants
+import braid.record
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "quadrants")
+
+
+@pytest.fixture(scope="module")
+def whole():
+    with lzma.open(os.path.join(FOLDER, "record.braidrec.xz")) as file:
+        return file.read()
+
+
+@pytest.fixture
+def load(tmp_path):
+    def write(data):
+        path = tmp_path / "changed.braidrec"
+        data = bytes(data[:-8])
+        path.write_bytes(data + struct.pack("<Q", braid.record.digest(data)))
+        return braid.record.Record(path)
+    return write
+
+
+
+def kernels_of(record, frame):
+    return [record.operations[i].kernel for i in record.frames[frame]]
+
+
+def bytes_of(record, address):
+    """What the record has of the allocation at an address."""
+    contents = record.contents
+    rows = [contents.allocations[i] for i in range(contents.num_allocations)]
+    row = next(row for row in rows if row.address <= address < row.address + row.bytes and row.contents)
+    return row, braid.quadrants.ffi.buffer(row.contents, row.num_contents)[:]
+
+
+def test_all_kernels_are_proven(whole, load):
+    record = load(whole)
+    for frame in range(2):
+        info = braid.quadrants.read(record, frame).imported.info
+        assert (info.num_kernels, info.num_conditionals, info.num_unproven, info.num_races) == (24, 1, 0, 0)
+        assert (info.longest_captured, info.longest_kept) == (35, 15)
+
+
+def test_the_last_frame_is_read_from_a_path(whole, tmp_path):
+    path = tmp_path / "a.braidrec"
+    path.write_bytes(whole)
+    found = braid.quadrants.read(path)
+    assert found.runtime[0] + found.runtime[1] == found.temporaries[0]
+    assert "longest path: 35 nodes captured, 15 kept" in found.text
+    with pytest.raises(ValueError, match="there is no frame 7"):
+        braid.quadrants.read(path, 7)
+
+
+def test_tasks_of_sparse_trees_keep_their_order(whole, load):
+    """All tasks that touch lists or allocators stand one behind another, and so does no other kernel."""
+    record = load(whole)
+    found = braid.quadrants.read(record)
+    assert found.closed
+    with_lists = sum(name.startswith(("fill", "grow", "total")) for name in kernels_of(record, 1))
+    assert with_lists == 11
+    assert found.imported.info.longest_kept >= with_lists
+
+
+def test_a_record_without_a_runtime_is_refused(whole, load):
+    record = load(whole)
+    found = braid.quadrants.read(record)
+    row, data = bytes_of(record, found.runtime[0])
+    begin = found.runtime[0] - row.address
+    at = whole.index(data)
+    cell = data.index(struct.pack("<Q", found.temporaries[0]), begin)
+    changed = bytearray(whole)
+    struct.pack_into("<Q", changed, at + cell, found.temporaries[0] + 8)
+    with pytest.raises(ValueError, match="the record has no runtime of Quadrants"):
+        braid.quadrants.read(load(changed))
+
+
+def test_extents_that_are_too_short_prove_nothing(whole, load):
+    record = load(whole)
+    found = braid.quadrants.read(record)
+    row, data = bytes_of(record, found.runtime[0])
+    begin = found.runtime[0] - row.address
+    cell = data.index(struct.pack("<Q", found.temporaries[0]), begin) - begin
+    parts = [braid.Part(found.runtime[0], cell), braid.Part(*found.temporaries)]
+    parts += [braid.Part(*one, is_closed=True) for one in found.closed]
+    imported = braid.Imported.of_record(record, 1, buffers=parts, is_unwatched=True)
+    assert imported.info.num_unproven > 20
+    assert "it loads a pointer from beyond the memory that an address leads to" in imported.text
+
+
+def test_without_closed_memory_sparse_trees_prove_nothing(whole, load):
+    imported = braid.Imported.of_record(load(whole), 1, is_unwatched=True)
+    assert imported.info.num_unproven > 20
+    assert "it calls a function by its address" in imported.text
+
+
+def test_a_changed_argument_is_noticed(whole, load):
+    """scale(first, scaled) of the last frame gets the array that `total` writes in place of `scaled`."""
+    record = load(whole)
+    arrays = before_arrays(record)
+    before = braid.quadrants.read(record)
+    contents = record.contents
+    copies = [contents.operations[i].work for i in record.frames[1] if record.operations[i].kind == "copy"]
+    words = [braid.quadrants._words(copy.bytes, copy.num_bytes) for copy in copies if copy.bytes]
+    scale, total = words[0], words[-1]
+    sent = struct.pack(f"<{len(scale)}Q", *scale)
+    pointers = [word for word in scale if word in arrays]
+    out = [word for word in total if word in arrays][0]
+    changed = bytearray(whole)
+    struct.pack_into("<Q", changed, whole.rindex(sent) + sent.index(struct.pack("<Q", pointers[1])), out)
+    after = braid.quadrants.read(load(changed))
+    assert any(re.search(f"the pointer at [0-9]+ is 0x{out:x}, and was 0x{pointers[1]:x}", one) for one in after.changes)
+    assert not any(f"is 0x{out:x}" in one for one in before.changes)
+    assert after.imported.info.num_unproven == 0
+    assert after.imported.info.num_kept != before.imported.info.num_kept
+
+
+def before_arrays(record):
+    contents = record.contents
+    return {contents.allocations[i].address for i in range(contents.num_allocations)}
+
+
+def test_a_kernel_that_writes_a_pointer_makes_its_readers_unproven(whole, load):
+    """A kernel that writes the bound of a loop now writes the place of the pointer to all temporaries."""
+    name = kernels_of(load(whole), 1)[1].encode()
+    begin = whole.index(b".entry " + name)
+    end = whole.index(b"\n", whole.index(b"-- End function", begin))
+    text = whole[begin:end]
+    runtime, place = re.search(rb"ld\.global\.b64 \t%rd[0-9]+, \[(%rd[0-9]+)\+([0-9]+)\];\n\tst\.b32", text).groups()
+    changed = re.sub(rb"st\.b32 \t\[%rd[0-9]+\], ", rb"st.global.b32 [" + runtime + rb"+" + place + rb"], ", text)
+    changed = changed[:changed.rindex(b"//")].rstrip().ljust(len(text))  # in place of a comment
+    assert len(changed) == len(text) and changed != text
+    found = braid.quadrants.read(load(whole[:begin] + changed + whole[end:]))
+    assert found.imported.info.num_unproven >= 10
+    assert "it loads a pointer from memory that node" in found.text
+
+
+def test_the_package_runs_on_the_stand_in(tmp_path):
+    """With BRAID_TEST_QUADRANTS, a Python that has the package `quadrants`; BRAID_TEST_BUILD is the folder of the build."""
+    python, build = os.environ.get("BRAID_TEST_QUADRANTS"), os.environ.get("BRAID_TEST_BUILD")
+    if not python or not build:
+        pytest.skip("BRAID_TEST_QUADRANTS names no Python that has the package quadrants")
+    path = tmp_path / "now.braidrec"
+    subprocess.run([os.path.join(FOLDER, "remake.sh"), build, python, path], check=True, stdout=sys.stderr)
+    info = braid.quadrants.read(path).imported.info
+    assert (info.num_kernels, info.num_unproven) == (24, 0)
