@@ -655,7 +655,7 @@ static void call(const struct place *place)
     }
 }
 
-// Nobody knows what it returns, or does.
+// Its results may be any pointers.
 static void call_by_address(const struct place *place)
 {
     const struct code_operand *results = operand_at(place, 0);

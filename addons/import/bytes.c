@@ -9,13 +9,13 @@
 #include "base/error.h"
 
 struct cut {
-    uint32_t number; // of the buffer, as accesses have it
+    uint32_t number; // accesses have it for the buffer
     uint64_t at;
 };
 
 // A part of a buffer.
 struct part {
-    uint32_t number, own; // those of the buffer and of the part
+    uint32_t number, own; // accesses have them for the buffer and the part
     uint64_t from, to;
 };
 
@@ -44,12 +44,11 @@ static int compare(const void *left, const void *right)
                                   : (a->at > b->at) - (a->at < b->at);
 }
 
-static braid_status add_part(struct import_memory *memory, const struct cut *cut, uint64_t to,
-                             struct array *parts)
+static braid_status add_part(struct import_memory *memory, uint32_t first, const struct cut *cut,
+                             uint64_t to, struct array *parts)
 {
-    const struct part part = { cut->number, (uint32_t)memory->buffers.num + USE_FIRST_BUFFER,
-                               cut->at, to };
-    struct import_buffer buffer = import_buffers(memory)[cut->number - USE_FIRST_BUFFER];
+    const struct part part = { cut->number, (uint32_t)memory->buffers.num + first, cut->at, to };
+    struct import_buffer buffer = import_buffers(memory)[cut->number - first];
     buffer.kind = BUFFER_BYTES;
     buffer.begin += cut->at;
     buffer.bytes = to - cut->at;
@@ -60,7 +59,7 @@ static braid_status add_part(struct import_memory *memory, const struct cut *cut
                : no_memory();
 }
 
-static braid_status make_parts(struct import_memory *memory, struct array *cuts,
+static braid_status make_parts(struct import_memory *memory, uint32_t first, struct array *cuts,
                                struct array *parts)
 {
     const struct cut *all = cuts->items;
@@ -69,7 +68,7 @@ static braid_status make_parts(struct import_memory *memory, struct array *cuts,
         qsort(cuts->items, cuts->num, sizeof(*all), compare);
     for (size_t i = 1; i < cuts->num && !status; i++) {
         if (all[i].number == all[i - 1].number && all[i].at > all[i - 1].at)
-            status = add_part(memory, &all[i - 1], all[i].at, parts);
+            status = add_part(memory, first, &all[i - 1], all[i].at, parts);
     }
     return status;
 }
@@ -120,18 +119,19 @@ static braid_status split_list(struct array *list, const struct array *parts)
     return BRAID_OK;
 }
 
-braid_status braid_import_split_bytes(struct import_memory *memory, struct import_uses *uses)
+braid_status braid_import_split_bytes(struct import_memory *memory, uint32_t first,
+                                      struct array *accesses, struct array *cells)
 {
     struct array cuts = { 0 }, parts = { 0 };
-    braid_status status = put_cuts(&uses->accesses, &cuts);
+    braid_status status = put_cuts(accesses, &cuts);
     if (!status)
-        status = put_cuts(&uses->cells, &cuts);
+        status = put_cuts(cells, &cuts);
     if (!status)
-        status = make_parts(memory, &cuts, &parts);
+        status = make_parts(memory, first, &cuts, &parts);
     if (!status)
-        status = split_list(&uses->accesses, &parts);
+        status = split_list(accesses, &parts);
     if (!status)
-        status = split_list(&uses->cells, &parts);
+        status = split_list(cells, &parts);
     braid_array_finish(&cuts);
     braid_array_finish(&parts);
     return status;

@@ -182,7 +182,7 @@ const void *braid_import_memory_sent_bytes(const struct import_memory *memory, u
                : NULL;
 }
 
-// Later operations may have changed what the record has of an allocation in the end.
+// Later operations may have changed bytes that the record has of the end.
 static void forget_later(const struct import_memory *memory,
                          const braid_record_allocation *allocation, struct import_copy *copy)
 {
@@ -197,7 +197,7 @@ static void forget_later(const struct import_memory *memory,
     }
 }
 
-// What the record has of an allocation in the end, it had when nobody else had written there.
+// Until somebody else writes there, an allocation has the bytes that the record has of its end.
 static void take_contents(const struct import_memory *memory, uint32_t index,
                           struct import_copy *copy)
 {

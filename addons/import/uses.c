@@ -997,7 +997,7 @@ braid_status braid_import_find_uses(struct import_memory *memory, const struct i
     if (!status)
         status = find_all(&finder);
     if (!status && memory->recorded.record)
-        status = braid_import_split_bytes(memory, &uses);
+        status = braid_import_split_bytes(memory, USE_FIRST_BUFFER, &uses.accesses, &uses.cells);
     if (!status && uses.cells.num)
         status = check_cells(&finder);
     braid_import_statements_finish(&statements);

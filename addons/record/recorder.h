@@ -75,7 +75,7 @@ struct recorder {
     uint64_t stored_bytes; // copied from host memory
     uint64_t noted_bytes;  // that parameters and nodes need
     uint64_t most_bytes, most_stored, most_text, most_noted;
-    uint64_t most_contents; // of one allocation; 0: memory is not read
+    uint64_t most_contents; // bytes that are read of an allocation; 0: none are
     // Arrays of the record, and the handles of their rows.
     struct array modules, kernels, parameters, allocations, streams, operations, frames, strangers;
     struct array graphs, nodes, befores;

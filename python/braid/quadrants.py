@@ -23,8 +23,8 @@ from braid.record import Record
 _NONE = 2 ** 32 - 1  # BRAID_RECORD_NONE
 _WORD, _PAGE = 8, 4096
 
-# The condition of a loop comes as machine code. It reads a number behind a pointer, as its source does
-# (quadrants/runtime/cuda/graph_do_while_cond.cu).
+# The condition of a loop comes as machine code. Its source in Quadrants reads a number behind
+# a pointer, and hands it to the driver.
 _CONDITION = "_qd_graph_do_while_cond"
 _CONDITION_TEXT = f""".version 7.8
 .target sm_70

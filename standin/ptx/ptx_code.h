@@ -47,8 +47,7 @@ struct operand {
     uint64_t value; // also the one in [index + value]
     enum operand_kind kind;
     uint32_t index;
-    uint32_t
-        parts[CODE_MOST_VECTOR]; // registers; CODE_NO_REGISTER: _; CODE_NUMBER + that of a number
+    uint32_t parts[CODE_MOST_VECTOR]; // registers; CODE_NO_REGISTER: _; CODE_NUMBER + a number's
     uint8_t num_parts;
     bool negated; // !%p
 };
