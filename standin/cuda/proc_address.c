@@ -112,6 +112,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **out_function, int versio
     (void)flags; // per-thread default streams are not offered
     if (symbol == NULL || out_function == NULL)
         return CUDA_ERROR_INVALID_VALUE;
+    settings_load(); // it may be a program's first call
     CUdriverProcAddressQueryResult status;
     *out_function = find(symbol, version, &status);
     if (out_status != NULL)

@@ -168,9 +168,19 @@ static void older_drivers_lack_it(void **state)
     must(cuGraphDestroy(graph));
 }
 
+// A runtime asks for addresses before it makes any other call. This test runs first.
+static void shapes_are_told_at_the_first_call(void **state)
+{
+    void *found = NULL;
+    (void)state;
+    must(cuGetProcAddress_v2("cuGetProcAddress", &found, 12000, 0, NULL));
+    assert_non_null(found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shapes_are_told_at_the_first_call),
         cmocka_unit_test_setup_teardown(loops_and_branches_tell_their_bodies, open_newer_driver,
                                         close_driver),
         cmocka_unit_test_setup_teardown(work_is_told_as_by_the_call_of_its_kind, open_newer_driver,
