@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "record/frames.h"
-#include "record/recorder.h"
+#include "record/notes.h"
 #include "record/write.h"
 
 enum {
@@ -32,6 +32,18 @@ static struct {
     int num_halves;
 } settings;
 
+// The number of the next operation. The thread that takes that one sees all earlier changes.
+static uint32_t num_operations(void)
+{
+    return atomic_fetch_add_explicit(&recorder.next_number, 0, memory_order_acq_rel);
+}
+
+static void watch_from(uint64_t number)
+{
+    const uint32_t at = settings.by_marks || number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
+    atomic_store(&recorder.watch_at, at);
+}
+
 static uint64_t read_setting(const char *name, uint64_t otherwise)
 {
     const char *text = secure_getenv(name);
@@ -42,20 +54,19 @@ static uint64_t read_setting(const char *name, uint64_t otherwise)
 // notes, and writes nothing. Without notes it may begin to use the driver itself.
 static void become_child(void)
 {
-    if (recorder.modules.num + recorder.allocations.num + recorder.operations.num > 0)
-        atomic_store(&recorder.phase, DONE);
+    if (recorder.modules.num + recorder.allocations.num + atomic_load(&recorder.next_number) > 0)
+        recorder_set_phase(DONE);
     else
         settings.process = getpid();
     recorder_unlock();
 }
 
-void recorder_start(void)
+enum recorder_phase recorder_start(void)
 {
     const char *path = secure_getenv("BRAID_RECORD_FILE");
     const char *by = secure_getenv("BRAID_RECORD_BY");
     if (!path || strlen(path) >= PATH_BYTES - 16) {
-        atomic_store(&recorder.phase, DONE);
-        return;
+        return DONE;
     }
     if (pthread_atfork(recorder_lock, recorder_unlock, become_child) != 0)
         fputs("braid record: no memory to watch for forks\n", stderr);
@@ -70,10 +81,33 @@ void recorder_start(void)
     recorder.most_noted = read_setting("BRAID_RECORD_MEMORY", 1 << 30);
     recorder.most_contents = read_setting("BRAID_RECORD_CONTENTS", 0);
     recorder.most_text = read_setting("BRAID_RECORD_TEXT_BYTES", 64 << 20);
-    atomic_store(&recorder.phase, settings.by_marks ? BEFORE : RECORDING);
+    watch_from(settings.most_operations);
+    return settings.by_marks ? BEFORE : RECORDING;
 }
 
 // ---- the part that is kept ----
+
+// Operations that were not noted stay zero.
+static void put_row(uint32_t number, const braid_record_operation *operation, void *user)
+{
+    (void)user;
+    if (number - recorder.dropped < recorder.operations.num)
+        ((braid_record_operation *)recorder.operations.items)[number - recorder.dropped] =
+            *operation;
+}
+
+static bool gather(uint32_t first, uint32_t num)
+{
+    const size_t bytes = sizeof(braid_record_operation);
+    recorder.operations.num = 0;
+    if (num > 0 && !braid_array_append(&recorder.operations, num, bytes))
+        return false;
+    if (num > 0)
+        memset(recorder.operations.items, 0, num * bytes);
+    recorder.dropped = first;
+    recorder_visit_notes(first, put_row, NULL);
+    return true;
+}
 
 struct cut {
     uint32_t first, num; // operations, as they are numbered
@@ -98,10 +132,11 @@ static bool is_whole(const braid_record_operation *operation, const struct cut *
 
 static void keep_operations(struct cut *cut)
 {
+    const braid_record_operation *rows = recorder.operations.items;
     uint32_t num = 0;
     for (uint32_t i = 0; i < cut->num; i++) {
         cut->kept[i] = num;
-        cut->is_kept[i] = is_whole(recorder_operation(cut->first + i), cut);
+        cut->is_kept[i] = is_whole(&rows[i], cut);
         num += cut->is_kept[i];
     }
     cut->kept[cut->num] = num;
@@ -204,7 +239,7 @@ static void move_operations(struct cut *cut)
     for (uint32_t i = 0; i < cut->num; i++) {
         if (!cut->is_kept[i])
             continue;
-        braid_record_operation row = *recorder_operation(cut->first + i);
+        braid_record_operation row = rows[i];
         renumber(cut, &row.work);
         rows[cut->kept[i]] = row;
     }
@@ -327,9 +362,9 @@ static void write_record(void)
 
 static void finish(uint32_t first, uint32_t num)
 {
-    atomic_store(&recorder.phase, DONE);
+    recorder_set_phase(DONE);
     recorder_read_all_contents();
-    if (!cut_out(first, num))
+    if (!gather(first, num) || !cut_out(first, num))
         recorder.failed = true;
     write_record();
 }
@@ -342,24 +377,21 @@ static void close_frame(void)
     if (recorder.frames.num == 0)
         return;
     braid_record_frame *last = &frames[recorder.frames.num - 1];
-    last->num_operations =
-        recorder.dropped + (uint32_t)recorder.operations.num - last->first_operation;
+    last->num_operations = num_operations() - last->first_operation;
 }
 
 static void open_frame(void)
 {
-    const braid_record_frame frame = { recorder.dropped + (uint32_t)recorder.operations.num, 0 };
+    const braid_record_frame frame = { num_operations(), 0 };
     if (!braid_array_put(&recorder.frames, &frame, sizeof(frame)))
         recorder.failed = true;
 }
 
-static void drop_operations(size_t num)
+static void drop_operations(uint32_t first)
 {
-    braid_record_operation *rows = recorder.operations.items;
-    recorder.dropped += (uint32_t)num;
-    recorder.operations.num -= num;
-    if (num > 0)
-        memmove(rows, rows + num, recorder.operations.num * sizeof(*rows));
+    recorder.dropped = first;
+    recorder_drop_notes(first);
+    watch_from(first + settings.most_operations);
 }
 
 static void finish_frames(void)
@@ -378,18 +410,20 @@ static void mark(void)
     const uint64_t number = settings.num_marks++;
     if (!settings.by_marks) {
         settings.by_marks = true;
-        atomic_store(&recorder.phase, BEFORE);
-        drop_operations(recorder.operations.num);
-        // Streams and events that go until the record begins are not noted.
+        recorder_set_phase(BEFORE);
+        // Streams and events that go until the record begins are not noted. Another thread that
+        // takes its number behind the next line sees that it has to forget its streams.
         braid_pointer_map_finish(&recorder.stream_of);
         braid_pointer_map_finish(&recorder.event_of);
+        recorder_forget_handles();
+        drop_operations(num_operations());
     }
     close_frame();
     if (number == settings.from + settings.frames) {
         finish_frames();
     } else if (number >= settings.from) {
         open_frame();
-        atomic_store(&recorder.phase, RECORDING);
+        recorder_set_phase(RECORDING);
     }
 }
 
@@ -412,6 +446,11 @@ int braid_recorder_mark(void)
 
 // ---- frames by launches ----
 
+static bool is_launch(int kind)
+{
+    return kind == BRAID_RECORD_KERNEL || kind == BRAID_RECORD_GRAPH;
+}
+
 static uint64_t number_launch(const braid_record_work *work)
 {
     uint64_t hash = hash_bytes(&work->kernel, sizeof(work->kernel));
@@ -429,29 +468,70 @@ static uint64_t number_launch(const braid_record_work *work)
     return hash;
 }
 
+// The operations for a search, from number `dropped` on.
+struct search {
+    uint32_t num, num_launches;
+    uint64_t *launches; // hashes: one an operation, and later one a launch
+    uint32_t *at;       // the operation of each launch
+    uint8_t *kinds;     // one an operation
+};
+
+enum { NOT_NOTED = 255 };
+
+static void put_launch(uint32_t number, const braid_record_operation *operation, void *user)
+{
+    struct search *search = user;
+    const uint32_t at = number - recorder.dropped;
+    if (at >= search->num)
+        return;
+    search->kinds[at] = (uint8_t)operation->work.kind;
+    if (is_launch(search->kinds[at]))
+        search->launches[at] = number_launch(&operation->work);
+}
+
+static bool begin_search(struct search *search)
+{
+    const size_t num = num_operations() - recorder.dropped;
+    *search = (struct search){
+        .num = (uint32_t)num,
+        .launches = braid_allocate(num * sizeof(*search->launches)),
+        .at = braid_allocate(num * sizeof(*search->at)),
+        .kinds = braid_allocate(num),
+    };
+    if (!search->launches || !search->at || !search->kinds)
+        return false;
+    memset(search->kinds, NOT_NOTED, num);
+    recorder_visit_notes(recorder.dropped, put_launch, search);
+    for (uint32_t i = 0; i < num; i++)
+        if (is_launch(search->kinds[i])) {
+            search->launches[search->num_launches] = search->launches[i];
+            search->at[search->num_launches++] = i;
+        }
+    return true;
+}
+
 // Copies in front of the first launch of a frame belong to it, back to where the host waited.
-static uint32_t find_begin(const braid_record_operation *rows, uint32_t launch)
+static uint32_t find_begin(const uint8_t *kinds, uint32_t launch)
 {
     uint32_t begin = launch;
-    while (begin > 0 && rows[begin - 1].work.kind != BRAID_RECORD_KERNEL &&
-           rows[begin - 1].work.kind != BRAID_RECORD_GRAPH &&
-           rows[begin - 1].work.kind != BRAID_RECORD_SYNCHRONISE)
+    while (begin > 0 && !is_launch(kinds[begin - 1]) &&
+           kinds[begin - 1] != BRAID_RECORD_SYNCHRONISE)
         begin--;
     return begin;
 }
 
 // False: nothing repeats often enough.
-static bool keep_frames(const uint32_t *at, size_t num, const struct repetition *found)
+static bool keep_frames(const struct search *search, const struct repetition *found)
 {
-    const braid_record_operation *rows = recorder.operations.items;
     if (found->times <= settings.from)
         return false;
     const uint64_t left = found->times - settings.from;
     const uint64_t wanted = left < settings.frames ? left : settings.frames;
     for (uint64_t i = 0; i <= wanted; i++) {
         const size_t launch = found->first + (size_t)(settings.from + i) * found->period;
-        uint32_t begin =
-            launch < num ? find_begin(rows, at[launch]) : (uint32_t)recorder.operations.num;
+        uint32_t begin = launch < search->num_launches
+                             ? find_begin(search->kinds, search->at[launch])
+                             : search->num;
         begin += recorder.dropped;
         if (i > 0) {
             braid_record_frame *last =
@@ -468,35 +548,24 @@ static bool keep_frames(const uint32_t *at, size_t num, const struct repetition 
 // With `at_end` the record ends even if nothing repeats: then it has all, without frames.
 static void finish_by_launches(bool at_end)
 {
-    const uint32_t num = (uint32_t)recorder.operations.num;
-    const braid_record_operation *rows = recorder.operations.items;
-    uint64_t *launches = braid_allocate((size_t)num * sizeof(*launches));
-    uint32_t *at = braid_allocate((size_t)num * sizeof(*at));
-    size_t num_launches = 0;
+    struct search search;
     struct repetition found = { .times = 0 };
-    for (uint32_t i = 0; launches && at && i < num; i++) {
-        const braid_record_work *work = &rows[i].work;
-        if (rows[i].end_ns == 0 ||
-            (work->kind != BRAID_RECORD_KERNEL && work->kind != BRAID_RECORD_GRAPH))
-            continue;
-        at[num_launches] = i;
-        launches[num_launches++] = number_launch(work);
-    }
-    const bool repeats = launches && at &&
-                         recorder_find_repetition(launches, num_launches, &found) &&
+    const bool repeats = begin_search(&search) &&
+                         recorder_find_repetition(search.launches, search.num_launches, &found) &&
                          (at_end || found.times > settings.from + settings.frames) &&
-                         keep_frames(at, num_launches, &found);
-    braid_free(launches);
-    braid_free(at);
+                         keep_frames(&search, &found);
+    braid_free(search.launches);
+    braid_free(search.at);
+    braid_free(search.kinds);
     if (repeats) {
         finish_frames();
         return;
     }
     if (at_end) {
-        finish(recorder.dropped, num);
+        finish(recorder.dropped, search.num);
         return;
     }
-    drop_operations(num / 2);
+    drop_operations(recorder.dropped + search.num / 2);
     settings.num_halves++;
 }
 
@@ -504,14 +573,19 @@ static void finish_by_launches(bool at_end)
 // much memory.
 void recorder_watch_frames(void)
 {
-    const uint64_t bytes =
-        recorder.noted_bytes + recorder.operations.num * sizeof(braid_record_operation);
     if (settings.by_marks)
         return;
-    if (bytes >= recorder.most_noted)
+    if (recorder.noted_bytes >= recorder.most_noted)
         finish_by_launches(true);
-    else if (recorder.operations.num >= settings.most_operations)
+    else if (num_operations() - recorder.dropped >= settings.most_operations)
         finish_by_launches(settings.num_halves == MOST_HALVES);
+}
+
+void recorder_need_memory(uint64_t bytes)
+{
+    recorder.noted_bytes += bytes;
+    if (recorder.noted_bytes >= recorder.most_noted)
+        watch_from(0);
 }
 
 void recorder_finish(void)
@@ -521,10 +595,10 @@ void recorder_finish(void)
     if (settings.by_marks) {
         close_frame();
         finish_frames();
-    } else if (recorder.operations.num > 0) {
+    } else if (num_operations() > recorder.dropped) {
         finish_by_launches(true);
     }
-    atomic_store(&recorder.phase, DONE);
+    recorder_set_phase(DONE);
 }
 
 // A child of a fork has a copy of its parent's notes, and writes nothing.

@@ -76,7 +76,7 @@ static void keep_node(const struct known_node *known, braid_record_node *node)
     braid_record_work *work = &node->work;
     if (work->parameters)
         work->parameters = recorder_keep(work->parameters, work->parameter_bytes);
-    recorder.noted_bytes += work->parameter_bytes + sizeof(*node);
+    recorder_need_memory(work->parameter_bytes + sizeof(*node));
     if (work->kind == BRAID_RECORD_EVENT_RECORD || work->kind == BRAID_RECORD_EVENT_WAIT)
         work->event = recorder_number_event(known->address);
     if (work->kind != BRAID_RECORD_ALLOCATE && work->kind != BRAID_RECORD_FREE)
@@ -152,9 +152,9 @@ static word launch(const struct driver_call *call, word *words)
         work.name = strange;
         recorder_note_stranger(strange, 0);
     }
-    const uint32_t operation = recorder_begin(&place, &work);
+    const struct begun begun = recorder_begin(&place);
     const word answer = call_driver(call, words);
-    recorder_end(operation, answer);
+    recorder_end(&begun, &work, answer);
     return answer;
 }
 
@@ -371,7 +371,6 @@ const struct noted_call recorder_graph_calls[] = {
     { "cuGraphInstantiateWithFlags", instantiate, 0, 11040 },
     { "cuGraphInstantiateWithParams", instantiate, 0, 12000 },
     { "cuGraphExecDestroy", destroy, 0, 10000 },
-    { "cuGraphLaunch", launch, 0, 10000 },
     { "cuGraphExecKernelNodeSetParams", set_node, IS_OLD_KERNEL, 10010 },
     { "cuGraphExecKernelNodeSetParams_v2", set_node, IS_KERNEL, 12000 },
     { "cuGraphExecMemcpyNodeSetParams", set_node, IS_COPY, 10020 },
@@ -389,5 +388,10 @@ const struct noted_call recorder_graph_calls[] = {
     { "cuGraphExecUpdate_v2", update, 0, 12000 },
     { "cuGraphAddNode", add_node, 4, 12020 },
     { "cuGraphAddNode_v2", add_node, 5, 12030 },
+    { NULL, NULL, 0, 0 },
+};
+
+const struct noted_call recorder_graph_launches[] = {
+    { "cuGraphLaunch", launch, 0, 10000 },
     { NULL, NULL, 0, 0 },
 };

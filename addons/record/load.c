@@ -3,7 +3,8 @@
 //
 // A function that is not noted costs one jump. The slot of each function leads to
 // recorder_forward until the driver is loaded. Then it leads to the driver, or to recorder_noted
-// where a handler notes the call. It stays where a call may write and no handler knows it.
+// where a handler notes the call in the present phase. While a record runs it leads to
+// recorder_forward where a call may write and no handler knows it.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ __attribute__((visibility("hidden"))) routine *recorder_targets[] = {
 };
 
 static struct driver_call calls[] = {
-#define SYMBOL(name) { #name, NULL, NULL, 0, false },
+#define SYMBOL(name) { #name, NULL, NULL, 0, false, false },
 #include "record/symbols.inc"
 #undef SYMBOL
 };
@@ -104,6 +105,33 @@ static routine *missing(void)
 }
 
 static void load(void);
+
+// ---- slots ----
+
+static bool is_noted(const struct driver_call *call, int phase)
+{
+    return call->handler && phase != DONE && (phase == RECORDING || !call->while_recording);
+}
+
+static void set_slot(int index, int phase)
+{
+    const struct driver_call *call = &calls[index];
+    routine *target = call->real ? (routine *)(uintptr_t)call->real : missing();
+    if (is_noted(call, phase))
+        target = recorder_noted;
+    else if (is_strange[index] && phase == RECORDING)
+        target = recorder_forward;
+    __atomic_store_n(&recorder_targets[index], target, __ATOMIC_RELEASE);
+}
+
+void recorder_set_phase(enum recorder_phase phase)
+{
+    atomic_store(&recorder.phase, (int)phase);
+    for (int i = 0; i < NUM_CALLS; i++)
+        set_slot(i, (int)phase);
+}
+
+// ---- calls that come in ----
 
 routine *recorder_enter(unsigned index)
 {
@@ -181,13 +209,29 @@ static const struct driver_call *find_by_address(const char *symbol, const void 
     return best;
 }
 
-static void look_for_row(const struct noted_call *rows, const char *symbol, int version,
-                         const struct noted_call **best)
+static const struct table {
+    const struct noted_call *rows;
+    bool while_recording;
+} tables[] = {
+    { recorder_memory_calls, false },  { recorder_work_calls, true },
+    { recorder_capture_calls, false }, { recorder_graph_calls, false },
+    { recorder_graph_launches, true },
+};
+
+enum { NUM_TABLES = sizeof(tables) / sizeof(tables[0]) };
+
+static const struct noted_call *look_for_row(const char *symbol, int version,
+                                             bool *out_while_recording)
 {
-    for (; rows->name; rows++)
-        if (is_shape_of(rows->name, symbol) && rows->since <= version &&
-            (!*best || rows->since > (*best)->since))
-            *best = rows;
+    const struct noted_call *best = NULL;
+    for (int i = 0; i < NUM_TABLES; i++)
+        for (const struct noted_call *row = tables[i].rows; row->name; row++)
+            if (is_shape_of(row->name, symbol) && row->since <= version &&
+                (!best || row->since > best->since)) {
+                best = row;
+                *out_while_recording = tables[i].while_recording;
+            }
+    return best;
 }
 
 // The driver may hand out an address that it does not export. The version tells its arguments.
@@ -195,21 +239,21 @@ static const struct driver_call *use_spare(const char *symbol, void *address, in
                                            word flags)
 {
     static int num_used; // under the lock
-    const struct noted_call *best = NULL;
     struct driver_call *call = NULL;
+    bool while_recording = false;
     const bool is_renamed = strcmp(symbol, "cuGraphInstantiate") == 0 && version >= 12000;
     const char *name = is_renamed ? "cuGraphInstantiateWithFlags" : symbol;
-    look_for_row(recorder_memory_calls, name, version, &best);
-    look_for_row(recorder_work_calls, name, version, &best);
-    look_for_row(recorder_graph_calls, name, version, &best);
+    const struct noted_call *best = look_for_row(name, version, &while_recording);
     if (!best)
         return NULL;
     recorder_lock();
     if (num_used < NUM_SPARE) {
         call = &calls[NUM_NAMES + num_used++];
-        *call = (struct driver_call){ best->name, address, best->handler, best->detail,
-                                      (flags & PER_THREAD_STREAMS) != 0 };
-        __atomic_store_n(&recorder_targets[call - calls], recorder_noted, __ATOMIC_RELEASE);
+        *call = (struct driver_call){
+            best->name,     address, best->handler, best->detail, (flags & PER_THREAD_STREAMS) != 0,
+            while_recording
+        };
+        set_slot((int)(call - calls), atomic_load(&recorder.phase));
     }
     recorder_unlock();
     return call;
@@ -240,7 +284,7 @@ static word get_address(const struct driver_call *call, word *words)
 
 // ---- loading ----
 
-static void note_rows(const struct noted_call *rows)
+static void note_rows(const struct noted_call *rows, bool while_recording)
 {
     static const char *const ends[] = { "", "_ptsz", "_ptds" };
     for (; rows->name; rows++)
@@ -253,6 +297,7 @@ static void note_rows(const struct noted_call *rows)
             call->handler = rows->handler;
             call->detail = rows->detail;
             call->per_thread = i > 0;
+            call->while_recording = while_recording;
         }
 }
 
@@ -283,18 +328,12 @@ static void load(void)
     for (int i = 0; driver && i < NUM_NAMES; i++)
         calls[i].real = dlsym(driver, calls[i].name);
     if (driver) {
-        note_rows(lookups);
-        note_rows(recorder_memory_calls);
-        note_rows(recorder_work_calls);
-        note_rows(recorder_graph_calls);
-        recorder_start();
+        note_rows(lookups, false);
+        for (int i = 0; i < NUM_TABLES; i++)
+            note_rows(tables[i].rows, tables[i].while_recording);
     }
-    for (int i = 0; i < NUM_CALLS; i++) {
+    for (int i = 0; i < NUM_CALLS; i++)
         is_strange[i] = !calls[i].handler && looks_strange(calls[i].name);
-        routine *target = calls[i].handler ? recorder_noted
-                          : calls[i].real  ? (routine *)(uintptr_t)calls[i].real
-                                           : missing();
-        if (!is_strange[i])
-            __atomic_store_n(&recorder_targets[i], target, __ATOMIC_RELEASE);
-    }
+    recorder.get_context = find_call("cuCtxGetCurrent")->real;
+    recorder_set_phase(driver ? recorder_start() : DONE);
 }

@@ -29,15 +29,15 @@ static void note_memory(const struct place *place, braid_record_allocation *allo
     if (work.memory == BRAID_RECORD_NONE || is_variable)
         return;
     // The call is over: its memory was nobody's before.
-    const uint32_t operation = recorder_begin(place, &work);
+    const struct begun begun = recorder_begin(place);
     recorder_lock();
-    if (operation != BRAID_RECORD_NONE) {
+    if (begun.number != BRAID_RECORD_NONE) {
         braid_record_allocation *row =
             recorder_row(&recorder.allocations, work.memory, sizeof(*row));
-        row->born = operation;
+        row->born = begun.number;
     }
     recorder_unlock();
-    recorder_end(operation, SUCCEEDED);
+    recorder_end(&begun, &work, SUCCEEDED);
 }
 
 // The detail of an allocating call: the kind of memory, and the words with the size and the stream.
@@ -134,15 +134,15 @@ static word free_memory(const struct driver_call *call, word *words)
     recorder_unlock();
     if (work.memory == BRAID_RECORD_NONE)
         return call_driver(call, words);
-    const uint32_t operation = recorder_begin(&place, &work);
+    const struct begun begun = recorder_begin(&place);
     const word answer = call_driver(call, words);
     recorder_lock();
     if (answer == SUCCEEDED)
-        recorder_free_memory(work.memory, operation);
+        recorder_free_memory(work.memory, begun.number);
     else
         recorder_keep_memory(work.memory, words[0]);
     recorder_unlock();
-    recorder_end(operation, answer);
+    recorder_end(&begun, &work, answer);
     return answer;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations: each is noted before the driver gets the call, and dropped if the driver refuses it.
+// Operations: each gets its number before the driver gets the call, and is noted if it took that.
 //
 // Work stands where its call began, and a synchronisation where its call returned. So work behind a
 // synchronisation, on any thread, was handed to the driver after that had ended.
 #include <string.h>
 #include <time.h>
 
-#include "record/recorder.h"
+#include "record/notes.h"
 
 enum { IS_CAPTURING = 1, IMPLICIT_CAPTURE = 906, NON_BLOCKING = 1, LEGACY = 1, PER_THREAD = 2 };
 
@@ -22,10 +22,13 @@ uint64_t recorder_now(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+// Each launch on a default stream asks: there is no quicker way that sees all that a runtime does.
 word recorder_context(void)
 {
+    typedef int get_context(void **);
     void *context = NULL;
-    ASK("cuCtxGetCurrent", POINTER(&context), 0, 0, 0);
+    if (recorder.get_context)
+        ((get_context *)(uintptr_t)recorder.get_context)(&context);
     return POINTER(context);
 }
 
@@ -40,6 +43,13 @@ void recorder_clear_work(braid_record_work *work, braid_record_work_kind kind)
         .event = BRAID_RECORD_NONE,
         .scope_of = BRAID_RECORD_NONE,
     };
+}
+
+void recorder_set_sizes(braid_record_work *work, const uint32_t *sizes)
+{
+    memcpy(work->grid, sizes, sizeof(work->grid));
+    memcpy(work->block, sizes + 3, sizeof(work->block));
+    work->shared_bytes = sizes[6];
 }
 
 // ---- streams ----
@@ -58,117 +68,103 @@ struct place recorder_place(const struct driver_call *call, word stream)
     struct place place = { .stream = stream, .has_stream = true };
     if (stream == 0 && call->per_thread)
         place.stream = PER_THREAD;
-    if (is_done())
-        return place;
-    place.is_captured = is_captured(place.stream);
-    place.context = recorder_context();
+    place.is_captured = !is_done() && is_captured(place.stream);
     return place;
 }
 
-static const void *stream_key(const struct place *place)
+// Default streams are of a context, and perhaps of a thread. An odd key is no handle.
+static const void *stream_key(word stream, word context, uint32_t thread)
 {
-    uint64_t key = place->stream;
-    if (key <= PER_THREAD) {
-        // Default streams are of a context, and perhaps of a thread. An odd key is no handle.
-        key = (place->context << 1 | 1) * 4 + (place->stream == PER_THREAD ? 3 : 1);
-        if (place->stream == PER_THREAD)
-            key += ((uint64_t)recorder_number_thread() + 1) << 52;
-    }
+    uint64_t key = stream;
+    if (stream <= PER_THREAD)
+        key = (context << 1 | 1) * 4 + (stream == PER_THREAD ? 3 : 1);
+    if (stream == PER_THREAD)
+        key += ((uint64_t)thread + 1) << 52;
     return (const void *)(uintptr_t)key;
 }
 
-static void describe_stream(const struct place *place, braid_record_stream *row)
+static void describe_stream(word stream, word context, uint32_t thread, braid_record_stream *row)
 {
-    row->thread = BRAID_RECORD_NONE;
-    row->handle = place->stream;
-    row->context = recorder_number_context(place->context);
-    if (place->stream == 0 || place->stream == LEGACY) {
+    *row = (braid_record_stream){ .handle = stream, .thread = BRAID_RECORD_NONE };
+    row->context = recorder_number_context(context);
+    if (stream == 0 || stream == LEGACY) {
         row->kind = BRAID_RECORD_NULL_STREAM;
-    } else if (place->stream == PER_THREAD) {
-        row->kind = BRAID_RECORD_PER_THREAD;
-        row->thread = recorder_number_thread();
+        return;
     }
+    if (stream == PER_THREAD) {
+        row->kind = BRAID_RECORD_PER_THREAD;
+        row->thread = thread;
+        return;
+    }
+    // These three answer without a lock that a callback could hold.
+    unsigned flags = 0;
+    void *own = NULL;
+    if (ASK("cuStreamGetFlags", stream, POINTER(&flags), 0, 0) == SUCCEEDED && flags & NON_BLOCKING)
+        row->kind = BRAID_RECORD_NON_BLOCKING;
+    ASK("cuStreamGetPriority", stream, POINTER(&row->priority), 0, 0);
+    if (ASK("cuStreamGetCtx", stream, POINTER(&own), 0, 0) == SUCCEEDED)
+        row->context = recorder_number_context(POINTER(own));
 }
 
-uint32_t recorder_number_stream(const struct place *place)
+static uint32_t find_stream(word stream, word context, uint32_t thread)
 {
-    const void *key = stream_key(place);
-    const uint32_t known = braid_pointer_map_get(&recorder.stream_of, key);
-    if (known != POINTER_MAP_NONE)
-        return known;
-    braid_record_stream *row = braid_array_append(&recorder.streams, 1, sizeof(*row));
-    if (!row || !braid_pointer_map_reserve(&recorder.stream_of)) {
-        recorder.failed = true;
-        return BRAID_RECORD_NONE;
+    const void *key = stream_key(stream, context, thread);
+    recorder_lock();
+    uint32_t number = braid_pointer_map_get(&recorder.stream_of, key);
+    if (number == POINTER_MAP_NONE && braid_pointer_map_reserve(&recorder.stream_of)) {
+        braid_record_stream *row = braid_array_append(&recorder.streams, 1, sizeof(*row));
+        if (row) {
+            number = (uint32_t)(recorder.streams.num - 1);
+            describe_stream(stream, context, thread, row);
+            braid_pointer_map_put(&recorder.stream_of, key, number);
+        }
     }
-    memset(row, 0, sizeof(*row));
-    describe_stream(place, row);
-    if (row->kind == BRAID_RECORD_BLOCKING) {
-        // These three answer without a lock that a callback could hold.
-        unsigned flags = 0;
-        void *context = NULL;
-        if (ASK("cuStreamGetFlags", place->stream, POINTER(&flags), 0, 0) == SUCCEEDED &&
-            flags & NON_BLOCKING)
-            row->kind = BRAID_RECORD_NON_BLOCKING;
-        ASK("cuStreamGetPriority", place->stream, POINTER(&row->priority), 0, 0);
-        if (ASK("cuStreamGetCtx", place->stream, POINTER(&context), 0, 0) == SUCCEEDED)
-            row->context = recorder_number_context(POINTER(context));
-    }
-    const uint32_t number = (uint32_t)(recorder.streams.num - 1);
-    braid_pointer_map_put(&recorder.stream_of, key, number);
+    recorder.failed |= number == BRAID_RECORD_NONE;
+    recorder_unlock();
+    return number;
+}
+
+// A thread knows its last streams. A default stream is asked of the driver for its context.
+uint32_t recorder_number_stream(struct thread_notes *notes, const struct place *place)
+{
+    const word stream = place->stream;
+    const word context = stream <= PER_THREAD ? recorder_context() : 0;
+    const size_t at = (size_t)(stream >> 4 ^ stream >> 10 ^ stream) % KNOWN_STREAMS;
+    recorder_refresh_notes(notes);
+    if (notes->streams[at].number_and_1 != 0 && notes->streams[at].stream == stream &&
+        notes->streams[at].context == context)
+        return notes->streams[at].number_and_1 - 1;
+    const uint32_t number =
+        find_stream(stream, stream <= PER_THREAD ? context : recorder_context(), notes->thread);
+    notes->streams[at].stream = stream;
+    notes->streams[at].context = context;
+    notes->streams[at].number_and_1 = number + 1;
     return number;
 }
 
 // ---- operations ----
 
-braid_record_operation *recorder_operation(uint32_t number)
+// The number is taken first: if a mark forgets streams meanwhile, it forgets this operation, or the
+// thread sees that it did (finish.c).
+struct begun recorder_begin(const struct place *place)
 {
-    if (number < recorder.dropped || number - recorder.dropped >= recorder.operations.num)
-        return NULL;
-    return recorder_row(&recorder.operations, number - recorder.dropped,
-                        sizeof(braid_record_operation));
-}
-
-uint32_t recorder_begin(const struct place *place, const braid_record_work *work)
-{
-    uint32_t number = BRAID_RECORD_NONE;
+    struct begun begun = { .number = BRAID_RECORD_NONE };
     if (!is_recording() || place->is_captured)
-        return number;
-    const uint64_t now = recorder_now();
-    recorder_lock();
-    braid_record_operation *operation =
-        is_recording() ? braid_array_append(&recorder.operations, 1, sizeof(*operation)) : NULL;
-    if (operation) {
-        number = recorder.dropped + (uint32_t)(recorder.operations.num - 1);
-        *operation = (braid_record_operation){
-            .work = *work,
-            .stream = place->has_stream ? recorder_number_stream(place) : BRAID_RECORD_NONE,
-            .thread = recorder_number_thread(),
-            .begin_ns = now,
-        };
-    } else if (is_recording()) {
-        recorder.failed = true;
-    }
-    recorder_unlock();
-    return number;
+        return begun;
+    begun.notes = recorder_notes();
+    if (!begun.notes)
+        return begun;
+    begun.number = atomic_fetch_add_explicit(&recorder.next_number, 1, memory_order_acq_rel);
+    begun.stream =
+        place->has_stream ? recorder_number_stream(begun.notes, place) : BRAID_RECORD_NONE;
+    begun.begin_ns = recorder_now();
+    return begun;
 }
 
-void recorder_end(uint32_t number, word answer)
+void recorder_end(const struct begun *begun, const braid_record_work *work, word answer)
 {
-    if (number == BRAID_RECORD_NONE)
-        return;
-    const uint64_t now = recorder_now();
-    recorder_lock();
-    braid_record_operation *operation = recorder_operation(number);
-    if (operation) {
-        operation->end_ns = now;
-        // A refused call did nothing: an operation without times is left out.
-        if (answer != SUCCEEDED)
-            operation->begin_ns = operation->end_ns = 0;
-    }
-    if (is_recording())
-        recorder_watch_frames();
-    recorder_unlock();
+    if (begun->number != BRAID_RECORD_NONE && answer == SUCCEEDED)
+        recorder_note_work(begun, work, recorder_now());
 }
 
 // ---- kernels ----
@@ -205,6 +201,37 @@ static uint32_t ask_parameters(word function, braid_record_parameter *parameters
     return BRAID_RECORD_NONE;
 }
 
+// Under the lock. The layout lasts as long as the recorder.
+static void keep_layout(uint32_t number, uint32_t num, const braid_record_parameter *parameters)
+{
+    const uint32_t rows = num == BRAID_RECORD_NONE ? 0 : num;
+    struct kernel_layout **all = NULL;
+    struct kernel_layout *layout =
+        braid_store_take(&recorder.store, 1, sizeof(*layout) + rows * sizeof(*parameters));
+    if (layout && number >= recorder.layouts.num) {
+        const size_t more = number + 1 - recorder.layouts.num;
+        all = braid_array_append(&recorder.layouts, more, sizeof(*all));
+        if (all)
+            memset(all, 0, more * sizeof(*all));
+    }
+    if (!layout || number >= recorder.layouts.num) {
+        recorder.failed = true;
+        return;
+    }
+    layout->kernel = number;
+    layout->num = num;
+    uint64_t told = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        const uint32_t end = parameters[i].offset + parameters[i].bytes;
+        layout->parameters[i] = parameters[i];
+        layout->bytes = end > layout->bytes ? end : layout->bytes;
+        told += parameters[i].bytes;
+    }
+    layout->has_gaps = told < layout->bytes;
+    all = recorder.layouts.items;
+    all[number] = layout;
+}
+
 static void describe_kernel(uint32_t number, word function)
 {
     braid_record_kernel told = { .name = NULL };
@@ -228,6 +255,7 @@ static void describe_kernel(uint32_t number, word function)
             recorder.failed |=
                 !braid_array_put(&recorder.parameters, &parameters[i], sizeof(*parameters));
         *row = told;
+        keep_layout(number, told.num_parameters, parameters);
     }
     recorder_unlock();
     braid_free(parameters);
@@ -268,54 +296,43 @@ uint32_t recorder_number_kernel(word function)
     return number;
 }
 
+static const struct kernel_layout *layout_of(uint32_t kernel)
+{
+    recorder_lock();
+    const struct kernel_layout *const *all = recorder.layouts.items;
+    const struct kernel_layout *layout = kernel < recorder.layouts.num ? all[kernel] : NULL;
+    recorder.failed |= kernel != BRAID_RECORD_NONE && !layout;
+    recorder_unlock();
+    return layout;
+}
+
+// A thread knows the kernels that it launches most.
+const struct kernel_layout *recorder_layout(struct thread_notes *notes, word function)
+{
+    const size_t at = (size_t)(function * UINT64_C(0x9e3779b97f4a7c15) >> 58) % KNOWN_KERNELS;
+    recorder_refresh_notes(notes);
+    if (notes->kernels[at].layout && notes->kernels[at].function == function)
+        return notes->kernels[at].layout;
+    const struct kernel_layout *layout = layout_of(recorder_number_kernel(function));
+    notes->kernels[at].function = function;
+    notes->kernels[at].layout = layout;
+    return layout;
+}
+
 // ---- parameters ----
-
-// Launches may give one buffer instead of a list: a list of keys and values that ends with NULL.
-static const void *find_buffer(void **extra, size_t *out_bytes)
-{
-    const void *buffer = NULL;
-    for (; extra && extra[0]; extra += 2)
-        if (POINTER(extra[0]) == 1)
-            buffer = extra[1];
-        else if (POINTER(extra[0]) == 2)
-            memcpy(out_bytes, extra[1], sizeof(*out_bytes));
-    return buffer;
-}
-
-static char *take(struct store *store, size_t bytes)
-{
-    char *memory = braid_store_take(store, 1, bytes + 1);
-    recorder.noted_bytes += store == &recorder.store ? bytes : 0;
-    recorder.failed |= !memory;
-    return memory;
-}
 
 void recorder_take_parameters(uint32_t kernel, void **arguments, void **extra,
                               braid_record_work *work, struct store *store)
 {
-    size_t bytes = 0;
-    const void *buffer = find_buffer(extra, &bytes);
-    recorder_lock();
-    const braid_record_kernel *row = recorder_row(&recorder.kernels, kernel, sizeof(*row));
-    const uint32_t num = row->num_parameters;
-    const braid_record_parameter *all =
-        recorder_row(&recorder.parameters, row->first_parameter, sizeof(*all));
-    char *to = NULL;
-    if (buffer) {
-        to = take(store, bytes);
-        if (to)
-            memcpy(to, buffer, bytes);
-    } else if (arguments && num != BRAID_RECORD_NONE && num > 0) {
-        for (uint32_t i = 0; i < num; i++)
-            if (all[i].offset + all[i].bytes > bytes)
-                bytes = all[i].offset + all[i].bytes;
-        to = take(store, bytes);
-        for (uint32_t i = 0; to && i < num; i++)
-            memcpy(to + all[i].offset, arguments[i], all[i].bytes);
-    }
+    size_t bytes;
+    const struct kernel_layout *layout = layout_of(kernel);
+    if (!layout || !recorder_measure_parameters(layout, arguments, extra, &bytes))
+        return;
+    void *to = braid_store_take(store, 1, bytes + 1);
+    if (to)
+        recorder_copy_parameters(layout, arguments, extra, to);
     work->parameters = to;
     work->parameter_bytes = to ? (uint32_t)bytes : 0;
-    recorder_unlock();
 }
 
 // ---- strangers ----
@@ -342,5 +359,6 @@ void recorder_note_stranger(const char *name, uint64_t num_calls)
     recorder_unlock();
     if (num_calls == 0)
         return;
-    recorder_end(recorder_begin(&(struct place){ .has_stream = false }, &work), SUCCEEDED);
+    const struct begun begun = recorder_begin(&(struct place){ .has_stream = false });
+    recorder_end(&begun, &work, SUCCEEDED);
 }

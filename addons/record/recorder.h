@@ -3,6 +3,7 @@
 //
 // It is a library of its own, libbraid_record.so. One lock guards all that it knows. Under it the
 // driver is asked about streams, and for the contents of memory. Neither runs code of the program.
+// Each thread has notes of its operations, and adds to them without the lock (notes.h).
 #ifndef BRAID_RECORD_RECORDER_H
 #define BRAID_RECORD_RECORDER_H
 
@@ -33,6 +34,7 @@ struct driver_call {
     call_handler *handler; // NULL: it is not noted
     uint64_t detail;       // for the handler
     bool per_thread;       // stream 0 is the one of the thread
+    bool while_recording;  // the handler notes nothing else: it is left out at other times
 };
 
 // A call that is noted. A name with _ptsz or _ptds behind it is noted, too.
@@ -43,8 +45,9 @@ struct noted_call {
     int since; // the version of CUDA that gave this shape to the name without _vN
 };
 
+// Each ends with a row of zeros. Work is noted while a record runs, and the others at any time.
 extern const struct noted_call recorder_memory_calls[], recorder_work_calls[],
-    recorder_graph_calls[]; // each ends with a row of zeros
+    recorder_capture_calls[], recorder_graph_calls[], recorder_graph_launches[];
 
 static inline word call_driver(const struct driver_call *call, const word *w)
 {
@@ -64,27 +67,35 @@ word recorder_ask(const char *name, word a, word b, word c, word d, word e);
 enum recorder_phase { BEFORE, RECORDING, DONE };
 
 struct known_exec;
+struct thread_notes;
 
 struct recorder {
     pthread_mutex_t lock;
-    _Atomic int phase;     // read without the lock where a call comes in
-    _Atomic int captures;  // streams that capture
-    int driver_version;    // since the first module
-    bool failed;           // memory ran out: no record
-    struct store store;    // bytes that the record points to
-    uint64_t stored_bytes; // copied from host memory
-    uint64_t noted_bytes;  // that parameters and nodes need
+    // Read without the lock where a call comes in.
+    _Atomic int phase;
+    _Atomic int captures;         // streams that capture
+    _Atomic uint32_t next_number; // the next operation's
+    _Atomic uint32_t watch_at;    // from this operation on each is watched
+    _Atomic uint32_t generation;  // counts handles that were destroyed
+    int driver_version;           // since the first module
+    bool failed;                  // memory ran out: no record
+    struct thread_notes *notes;   // the first of a list of all
+    void *get_context;            // the driver's cuCtxGetCurrent
+    struct store store;           // bytes that the record points to
+    uint64_t stored_bytes;        // copied from host memory
+    uint64_t noted_bytes;         // that notes and nodes need
     uint64_t most_bytes, most_stored, most_text, most_noted;
     uint64_t most_contents; // bytes that are read of an allocation; 0: none are
     // Arrays of the record, and the handles of their rows.
     struct array modules, kernels, parameters, allocations, streams, operations, frames, strangers;
     struct array graphs, nodes, befores;
+    struct array layouts;          // a struct kernel_layout * of each kernel, or NULL
     struct array free_allocations; // rows that nothing points to
     struct pointer_map module_of, kernel_of, allocation_at, stream_of, event_of, context_of;
     struct pointer_map exec_of, condition_of;
     struct array execs, conditions; // see snapshot.h
     uint32_t num_contexts, num_threads, num_events;
-    uint32_t dropped; // operations before the first of the array
+    uint32_t dropped; // operations before this number are forgotten
 };
 
 extern struct recorder recorder;
@@ -102,6 +113,9 @@ static inline bool is_done(void)
 void recorder_lock(void);
 void recorder_unlock(void);
 
+// Under the lock: calls come in where the phase needs them (load.c).
+void recorder_set_phase(enum recorder_phase phase);
+
 // All below are called under the lock.
 
 // Copies of bytes and texts that last as long as the recorder. NULL: memory ran out, and `failed`.
@@ -112,7 +126,6 @@ const char *recorder_keep_text(const char *text);
 uint32_t recorder_number_context(word context);
 uint32_t recorder_number_event(word event);
 void recorder_forget_event(word event);
-uint32_t recorder_number_thread(void);
 
 // A row that does not exist gets NONE, and so does all where memory ran out.
 uint32_t recorder_add_module(word handle, bool is_library, word context, const char *file,
@@ -136,6 +149,9 @@ void recorder_read_all_contents(void);
 
 void *recorder_row(struct array *array, uint32_t number, size_t bytes);
 
+// Handles may come again: each thread forgets those that it knows.
+void recorder_forget_handles(void);
+
 // ---- operations (operation.c) ----
 
 uint64_t recorder_now(void);
@@ -144,31 +160,39 @@ word recorder_context(void); // the current one's handle
 // The work of no kind: all indices are NONE.
 void recorder_clear_work(braid_record_work *work, braid_record_work_kind kind);
 
-// A stream as an argument. Without the lock.
+void recorder_set_sizes(braid_record_work *work, const uint32_t *sizes); // grid, block, shared
+
+// All below are called without the lock.
+
+// A stream as an argument.
 struct place {
     word stream;
     bool per_thread, has_stream;
     bool is_captured;
-    word context;
 };
 struct place recorder_place(const struct driver_call *call, word stream);
+// The number of a stream.
+uint32_t recorder_number_stream(struct thread_notes *notes, const struct place *place);
 
-// Begins an operation, and ends it with the driver's answer. NONE: not recording, or captured.
-uint32_t recorder_begin(const struct place *place, const braid_record_work *work);
-void recorder_end(uint32_t operation, word answer);
+// An operation between its begin and its end.
+struct begun {
+    uint32_t number; // BRAID_RECORD_NONE: not recording, or captured
+    uint32_t stream;
+    uint64_t begin_ns;
+    struct thread_notes *notes;
+};
 
-// The operation, under the lock; NULL: it is dropped.
-braid_record_operation *recorder_operation(uint32_t number);
-// The number of a stream, under the lock.
-uint32_t recorder_number_stream(const struct place *place);
+// Begins an operation, and ends it with the driver's answer. It is noted if the driver took it.
+struct begun recorder_begin(const struct place *place);
+void recorder_end(const struct begun *begun, const braid_record_work *work, word answer);
 
-// The number of a launched function, with all that the driver tells of it. Without the lock.
+// The number of a launched function, with all that the driver tells of it.
 uint32_t recorder_number_kernel(word function);
-// Fills parameters from arguments, with memory of the store. Without the lock.
+// Fills parameters from arguments, with memory of the store.
 void recorder_take_parameters(uint32_t kernel, void **arguments, void **extra,
                               braid_record_work *work, struct store *store);
 
-// A function that is not understood. Without the lock.
+// A function that is not understood.
 void recorder_note_stranger(const char *name, uint64_t num_calls);
 
 // ---- copies (work_calls.c) ----
@@ -198,11 +222,13 @@ uint32_t recorder_publish_exec(word exec, const char **out_strange);
 
 // The mark of a program. Without the lock.
 void recorder_mark_frame(void);
-// Under the lock, behind each operation: drops old ones, or ends the record.
+// Under the lock, behind operations from `watch_at` on: drops old ones, or ends the record.
 void recorder_watch_frames(void);
+// Under the lock: notes need so many bytes more.
+void recorder_need_memory(uint64_t bytes);
 // Finds repeated launches and writes the record. Under the lock.
 void recorder_finish(void);
-// Reads the settings. Under the lock.
-void recorder_start(void);
+// Reads the settings, and returns the phase that they begin with. Before any other call.
+enum recorder_phase recorder_start(void);
 
 #endif

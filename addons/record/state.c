@@ -84,12 +84,10 @@ void recorder_forget_event(word event)
     braid_pointer_map_take(&recorder.event_of, key_of(event + 1));
 }
 
-uint32_t recorder_number_thread(void)
+// Threads read the number without the lock, where their program has ordered them.
+void recorder_forget_handles(void)
 {
-    static _Thread_local uint32_t mine;
-    if (mine == 0)
-        mine = ++recorder.num_threads;
-    return mine - 1;
+    atomic_fetch_add_explicit(&recorder.generation, 1, memory_order_release);
 }
 
 static void *append(struct array *array, size_t bytes, uint32_t *out_number)
@@ -179,6 +177,7 @@ uint32_t recorder_find_module(word handle)
 void recorder_forget_module(word handle)
 {
     const uint32_t module = braid_pointer_map_take(&recorder.module_of, key_of(handle));
+    recorder_forget_handles();
     for (size_t i = 0; module != POINTER_MAP_NONE && i < recorder.kernel_of.num_slots; i++) {
         const struct pointer_slot slot = recorder.kernel_of.slots[i];
         const braid_record_kernel *kernels = recorder.kernels.items;

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/recorder.h"
+#include "record/notes.h"
 
 enum { BY_NAME_ALONE = 1 << 30 }; // a version that none asks for
 
@@ -17,9 +17,10 @@ enum { COOPERATIVE = 2, CLUSTER = 4, PROGRAMMATIC = 6, PRIORITY = 8 };
 static word make(const struct driver_call *call, word *words, const struct place *place,
                  const braid_record_work *work, uint32_t *out_operation)
 {
-    *out_operation = recorder_begin(place, work);
+    const struct begun begun = recorder_begin(place);
     const word answer = call_driver(call, words);
-    recorder_end(*out_operation, answer);
+    recorder_end(&begun, work, answer);
+    *out_operation = begun.number;
     return answer;
 }
 
@@ -31,36 +32,25 @@ static void note_wait(braid_record_scope scope, uint32_t scope_of, uint32_t even
     work.scope = scope;
     work.scope_of = scope_of;
     work.event = event;
-    recorder_end(recorder_begin(&(struct place){ .has_stream = false }, &work), SUCCEEDED);
+    const struct begun begun = recorder_begin(&(struct place){ .has_stream = false });
+    recorder_end(&begun, &work, SUCCEEDED);
 }
 
 // ---- launches ----
 
-static void set_sizes(braid_record_work *work, const uint32_t *sizes)
-{
-    memcpy(work->grid, sizes, sizeof(work->grid));
-    memcpy(work->block, sizes + 3, sizeof(work->block));
-    work->shared_bytes = sizes[6];
-}
-
 // The parameters are read once the driver has taken the launch: it then knows the function, even if
 // it loads it late.
 static word launch(const struct driver_call *call, word *words, const struct place *place,
-                   braid_record_work *work, word function, void **arguments, void **extra)
+                   const struct launch *launch, word function, void **arguments, void **extra)
 {
-    const uint32_t operation = recorder_begin(place, work);
+    const struct begun begun = recorder_begin(place);
     const word answer = call_driver(call, words);
-    if (operation != BRAID_RECORD_NONE && answer == SUCCEEDED) {
-        work->kernel = recorder_number_kernel(function);
-        if (work->kernel != BRAID_RECORD_NONE)
-            recorder_take_parameters(work->kernel, arguments, extra, work, &recorder.store);
-        recorder_lock();
-        braid_record_operation *row = recorder_operation(operation);
-        if (row)
-            row->work = *work;
-        recorder_unlock();
-    }
-    recorder_end(operation, answer);
+    if (begun.number == BRAID_RECORD_NONE || answer != SUCCEEDED)
+        return answer;
+    const uint64_t end_ns = recorder_now();
+    const struct kernel_layout *layout = recorder_layout(begun.notes, function);
+    if (layout)
+        recorder_note_launch(&begun, launch, end_ns, layout, arguments, extra);
     return answer;
 }
 
@@ -70,14 +60,10 @@ static word launch_kernel(const struct driver_call *call, word *words)
     if (!is_recording())
         return call_driver(call, words);
     const struct place place = recorder_place(call, words[8]);
-    uint32_t sizes[7];
-    braid_record_work work;
-    recorder_clear_work(&work, BRAID_RECORD_KERNEL);
+    struct launch told = { .is_cooperative = call->detail };
     for (int i = 0; i < 7; i++)
-        sizes[i] = (uint32_t)words[1 + i];
-    set_sizes(&work, sizes);
-    work.is_cooperative = call->detail;
-    return launch(call, words, &place, &work, words[0], (void **)(uintptr_t)words[9],
+        told.sizes[i] = (uint32_t)words[1 + i];
+    return launch(call, words, &place, &told, words[0], (void **)(uintptr_t)words[9],
                   call->detail ? NULL : (void **)(uintptr_t)words[10]);
 }
 
@@ -104,21 +90,20 @@ static word launch_with_config(const struct driver_call *call, word *words)
     if (!is_recording() || !config)
         return call_driver(call, words);
     const struct place place = recorder_place(call, config->stream);
-    braid_record_work work;
-    recorder_clear_work(&work, BRAID_RECORD_KERNEL);
-    set_sizes(&work, config->sizes);
+    struct launch told = { .is_cooperative = false };
+    memcpy(told.sizes, config->sizes, sizeof(told.sizes));
     for (uint32_t i = 0; config->attributes && i < config->num_attributes; i++) {
         const struct attribute *attribute = &config->attributes[i];
         if (attribute->id == COOPERATIVE)
-            work.is_cooperative = attribute->number != 0;
+            told.is_cooperative = attribute->number != 0;
         else if (attribute->id == CLUSTER)
-            memcpy(work.cluster, attribute->cluster, sizeof(work.cluster));
+            memcpy(told.cluster, attribute->cluster, sizeof(told.cluster));
         else if (attribute->id == PROGRAMMATIC)
-            work.starts_early = attribute->number != 0;
+            told.starts_early = attribute->number != 0;
         else if (attribute->id != PRIORITY && attribute->id != 0)
-            work.has_unknown_attributes = true;
+            told.has_unknown_attributes = true;
     }
-    return launch(call, words, &place, &work, words[1], (void **)(uintptr_t)words[2],
+    return launch(call, words, &place, &told, words[1], (void **)(uintptr_t)words[2],
                   (void **)(uintptr_t)words[3]);
 }
 
@@ -416,12 +401,12 @@ static word event_operation(const struct driver_call *call, word *words)
         return call_driver(call, words);
     braid_record_work work;
     recorder_clear_work(&work, (braid_record_work_kind)call->detail);
+    const struct begun begun = recorder_begin(&place);
     work.event = number_event(words[records ? 0 : 1]);
-    const uint32_t operation = recorder_begin(&place, &work);
     const word answer = call_driver(call, words);
     // A wait for an event of a capture takes the stream into that capture.
     const bool has_joined = !records && recorder_place(call, words[0]).is_captured;
-    recorder_end(operation, has_joined ? NOT_DONE : answer);
+    recorder_end(&begun, &work, has_joined ? NOT_DONE : answer);
     return answer;
 }
 
@@ -440,6 +425,7 @@ static word destroy_stream(const struct driver_call *call, word *words)
     if (is_recording() && words[0] > 2) {
         recorder_lock();
         braid_pointer_map_take(&recorder.stream_of, (void *)(uintptr_t)words[0]);
+        recorder_forget_handles();
         recorder_unlock();
     }
     return call_driver(call, words);
@@ -452,10 +438,11 @@ static word wait_for_stream(const struct driver_call *call, word *words)
     if (answer != SUCCEEDED || !is_recording())
         return answer;
     const struct place place = recorder_place(call, words[0]);
-    recorder_lock();
-    const uint32_t stream = recorder_number_stream(&place);
-    recorder_unlock();
-    if (stream != BRAID_RECORD_NONE && !place.is_captured)
+    struct thread_notes *notes = recorder_notes();
+    if (place.is_captured || !notes)
+        return answer;
+    const uint32_t stream = recorder_number_stream(notes, &place);
+    if (stream != BRAID_RECORD_NONE)
         note_wait(BRAID_RECORD_OF_STREAM, stream, BRAID_RECORD_NONE);
     return answer;
 }
@@ -574,6 +561,10 @@ const struct noted_call recorder_work_calls[] = {
     { "cuEventQuery", wait_for_event, 0, 2000 },
     { "cuCtxSynchronize", wait_for_context, 0, 2000 },
     { "cuCtxSynchronize_v2", wait_for_context, 1, BY_NAME_ALONE },
+    { NULL, NULL, 0, 0 },
+};
+
+const struct noted_call recorder_capture_calls[] = {
     { "cuStreamBeginCapture", begin_capture, 0, 10000 },
     { "cuStreamBeginCapture_v2", begin_capture, 0, 10010 },
     { "cuStreamBeginCaptureToGraph", begin_capture, 0, 12030 },
