@@ -27,9 +27,6 @@ struct type {
     int bits;  // 1 of a predicate
 };
 
-// The callee of a call by a pointer. Nothing here has an address of a function, so it never runs.
-#define CODE_BY_POINTER (SIZE_MAX - 1)
-
 enum operand_kind {
     OPERAND_REGISTER, // index; of all threads' registers
     OPERAND_NUMBER,   // value
@@ -66,6 +63,12 @@ enum space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM
 enum part { CODE_PARTS(NAME_PART) NUM_PARTS };
 #undef NAME_PART
 
+// Functions that are none of the text's: the driver has two, and nothing here has the address of
+// one, so a call by an address never runs.
+#define CODE_SETS_CONDITION SIZE_MAX
+#define CODE_BY_POINTER (SIZE_MAX - 1)
+#define CODE_PRINTS (SIZE_MAX - 2)
+
 struct instruction {
     uint32_t parts; // a bit for each of the above
     int operation;  // its index in the table
@@ -77,7 +80,7 @@ struct instruction {
     enum space space;
     int width;               // that in .v2 or .v4, or 1
     struct type type, other; // the last and the one before it
-    size_t callee;           // a function; SIZE_MAX: it is one of the driver's; CODE_BY_POINTER
+    size_t callee;           // a function, or one of those above
     size_t num_operands;
     struct operand operands[CODE_MOST_OPERANDS];
 };

@@ -91,7 +91,8 @@ static size_t find_or_add_function(struct reader *reader, const char *name)
     return code->num_functions++;
 }
 
-// call.uni (result), name, (arguments); of the driver's: cudaGraphSetConditional, (handle, value)
+// call.uni (result), name, (arguments); of the driver's: cudaGraphSetConditional, (handle, value),
+// and vprintf, (format, values)
 static void read_callee(struct reader *reader, struct instruction *instruction)
 {
     char word[CODE_WORD];
@@ -102,10 +103,14 @@ static void read_callee(struct reader *reader, struct instruction *instruction)
         reader_next_is(reader, ",");
     }
     reader_next(reader, word);
-    instruction->callee = word[0] == '%' ? CODE_BY_POINTER
-                          : strcmp(word, "cudaGraphSetConditional") == 0
-                              ? SIZE_MAX
-                              : find_or_add_function(reader, word);
+    if (word[0] == '%')
+        instruction->callee = CODE_BY_POINTER;
+    else if (strcmp(word, "cudaGraphSetConditional") == 0)
+        instruction->callee = CODE_SETS_CONDITION;
+    else if (strcmp(word, "vprintf") == 0)
+        instruction->callee = CODE_PRINTS;
+    else
+        instruction->callee = find_or_add_function(reader, word);
     reader_next_is(reader, ",");
     reader_next_is(reader, "(");
 }

@@ -7,12 +7,15 @@ static void say_nothing(void *user)
     (void)user;
 }
 
-// begin(handle, first) sets a condition to `first`; next(left, handle) counts down to 0.
+// begin(handle, first) sets a condition to `first`, and prints; next(left, handle) counts down to
+// 0.
 static const char loop_kernels[] = ".version 8.3\n"
                                    ".target sm_90\n"
                                    ".address_size 64\n"
                                    ".extern .func cudaGraphSetConditional(.param .b64 h,\n"
                                    "    .param .b32 v);\n"
+                                   ".extern .func (.param .b32 r) vprintf(.param .b64 f,\n"
+                                   "    .param .b64 a);\n"
                                    ".visible .entry begin(.param .u64 handle, .param .u32 first)\n"
                                    "{\n"
                                    "    .reg .b32 %r;\n"
@@ -24,6 +27,8 @@ static const char loop_kernels[] = ".version 8.3\n"
                                    "    st.param.b64 [h], %d;\n"
                                    "    st.param.b32 [v], %r;\n"
                                    "    call.uni cudaGraphSetConditional, (h, v);\n"
+                                   "    .param .b32 printed;\n"
+                                   "    call.uni (printed), vprintf, (h, h);\n"
                                    "    ret;\n"
                                    "}\n"
                                    ".visible .entry next(.param .u64 left, .param .u64 handle)\n"
