@@ -375,12 +375,12 @@ static braid_status add_copy(struct builder *builder, braid_node *out_node)
     braid_status status = check_rows(builder, is_flat, 0);
     if (!status)
         status = place_in(builder, braid_import_side_begin(&copy->from),
-                          is_flat ? bytes : braid_import_span(copy, &copy->from), &added.from,
+                          is_flat ? bytes : braid_import_copy_span(copy, &copy->from), &added.from,
                           &added.from_resource);
     if (!status)
-        status =
-            place_in(builder, braid_import_side_begin(&copy->to),
-                     is_flat ? bytes : braid_import_span(copy, &copy->to), &to, &added.to_resource);
+        status = place_in(builder, braid_import_side_begin(&copy->to),
+                          is_flat ? bytes : braid_import_copy_span(copy, &copy->to), &to,
+                          &added.to_resource);
     if (!status && !is_flat && !added.from_resource.graph && !added.to_resource.graph)
         return add_rows(builder, out_node);
     if (!status && !is_flat) {

@@ -158,7 +158,8 @@ static braid_status check_lists(const char *function, const braid_import_options
         (options->num_conditionals && !options->conditionals) ||
         (options->num_setters && !options->setters) ||
         (options->num_reloaded && !options->reloaded) ||
-        (options->num_statements && !options->statements))
+        (options->num_statements && !options->statements) ||
+        (options->num_functions && !options->functions))
         return braid_error_invalid("%s: a list of the options is NULL", function);
     return BRAID_OK;
 }
@@ -219,6 +220,18 @@ braid_status braid_import_create_sized(braid_device *device, void *captured,
 
 // ---- records ----
 
+static braid_status check_runner(const char *function, const braid_device *device)
+{
+    const braid_status status = braid_device_check_open(function, device);
+    if (status)
+        return status;
+    if (!braid_import_has_cuda(device) || (device->group && device->group->places.num > 1))
+        return braid_error(BRAID_UNSUPPORTED,
+                           "%s: '%s' is no single CUDA device, and a record is of one", function,
+                           device->label);
+    return BRAID_OK;
+}
+
 static braid_status check_recorded(const braid_record_contents *record, uint32_t frame,
                                    const braid_import_options *options, braid_import **out_import)
 {
@@ -233,7 +246,23 @@ static braid_status check_recorded(const braid_record_contents *record, uint32_t
         status = braid_error_invalid("%s: a record has no conditional nodes, statements or "
                                      "reloaded texts of the options",
                                      name);
-    return status;
+    if (!status && !options->device && options->num_functions)
+        status = braid_error_invalid("%s: functions are of a frame to run: set .device", name);
+    return status || !options->device ? status : check_runner(name, options->device);
+}
+
+// Its functions and copies, then the graph.
+static braid_status build_to_run(const braid_import_options *options, braid_import *import)
+{
+    struct gpu_backend *gpu = import->captured.members.gpu[0];
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "import");
+    if (status)
+        return status;
+    status = braid_import_rerun(&import->captured, &import->memory, &import->uses, options,
+                                &import->rerun);
+    braid_gpu_leave(gpu, &scope);
+    return status ? status : braid_import_build(gpu, import);
 }
 
 static braid_status make_recorded(const braid_import_options *options, braid_import *import)
@@ -245,8 +274,13 @@ static braid_status make_recorded(const braid_import_options *options, braid_imp
         status = braid_import_find_accesses(options, import->code, import);
     if (!status)
         status = find_orders(import);
-    if (!status)
+    if (!status && options->device) {
+        const struct places places = braid_device_places(options->device);
+        import->captured.members = braid_import_members_of(&places);
+        status = build_to_run(options, import);
+    } else if (!status) {
         status = braid_import_build_recorded(import);
+    }
     if (!status) {
         tell(import);
         braid_import_tell_recorded(import);
@@ -290,6 +324,7 @@ void braid_import_destroy(braid_import *import)
     braid_free(import->kernels);
     braid_free(import->nodes);
     braid_import_reloads_finish(&import->reloads);
+    braid_import_rerun_finish(&import->rerun);
     braid_import_finish(import);
     braid_free(import);
 }

@@ -8,6 +8,7 @@
 #include "import/captured.h"
 #include "import/memory.h"
 #include "import/reload.h"
+#include "import/rerun.h"
 #include "import/texts.h"
 #include "import/uses.h"
 
@@ -19,9 +20,10 @@ struct braid_import {
     struct import_uses uses;
     struct import_orders orders;
     struct import_reloads reloads;
-    struct import_code *code; // by captured function
-    braid_kernel *kernels;    // the same; of a record by node
-    braid_node *nodes;        // by captured node; { 0 }: it has none
+    struct import_rerun rerun; // a frame of a record that can be run has it
+    struct import_code *code;  // by captured function
+    braid_kernel *kernels;     // the same; of a record by node
+    braid_node *nodes;         // by captured node; { 0 }: it has none
     braid_import_info info;
 };
 

@@ -128,6 +128,7 @@ static braid_status read_kernel(const struct reader *reader, const braid_record_
     memcpy(node->kernel.block, work->block, sizeof(node->kernel.block));
     memcpy(node->kernel.cluster, work->cluster, sizeof(node->kernel.cluster));
     node->kernel.shared_bytes = work->shared_bytes;
+    node->kernel.cooperative = work->is_cooperative;
     node->kernel.first_byte = captured->bytes.num;
     node->is_setter = !why && is_setter(reader, kernel);
     for (uint32_t i = 0; i < kernel->num_parameters && !why && !status; i++) {

@@ -503,6 +503,9 @@ static braid_status check(const braid_import *import, const void *captured, cons
     braid_status status = braid_exec_check("braid_import_update", exec);
     if (status)
         return status;
+    if (import->recorded.record)
+        return braid_error_invalid("braid_import_update: the import is of a record, whose frame "
+                                   "takes no other values");
     if (exec->schedule->graph_id != import->graph->id)
         return braid_error_invalid(
             "braid_import_update: the exec is not one of the import's graph");

@@ -459,8 +459,8 @@ static braid_status use_words(const struct finder *finder, const struct import_c
 
 // ---- statements ----
 
-uint64_t braid_import_span(const struct cuda_copy_parameters *copy,
-                           const struct cuda_copy_side *side)
+uint64_t braid_import_copy_span(const struct cuda_copy_parameters *copy,
+                                const struct cuda_copy_side *side)
 {
     const uint64_t rows = (copy->depth - 1) * side->height + copy->height - 1;
     return rows * side->pitch + copy->width;
@@ -537,10 +537,10 @@ static braid_status use_ends(const struct finder *finder, const struct captured_
         return use_span(finder, fill->to,
                         (fill->height - 1) * fill->pitch + fill->width * fill->value_bytes, true);
     braid_status status = use_span(finder, braid_import_side_begin(&copy->from),
-                                   braid_import_span(copy, &copy->from), true);
+                                   braid_import_copy_span(copy, &copy->from), true);
     return status ? status
                   : use_span(finder, braid_import_side_begin(&copy->to),
-                             braid_import_span(copy, &copy->to), true);
+                             braid_import_copy_span(copy, &copy->to), true);
 }
 
 static braid_status use_statement(const struct finder *finder,
@@ -725,7 +725,7 @@ static braid_status use_copy(const struct finder *finder)
         status = sides[i]->memory_type == GPU_MEMORY_ARRAY
                      ? distrust(finder, 0, "it copies from or to an array")
                      : use_range(finder, braid_import_side_begin(sides[i]),
-                                 braid_import_span(copy, sides[i]), i);
+                                 braid_import_copy_span(copy, sides[i]), i);
     return status;
 }
 

@@ -109,6 +109,15 @@ typedef struct braid_import_options {
     // uses one is then proven, if no node writes it, and none may write any memory. If false, such
     // a kernel is not proven.
     bool follows_pointers;
+    // A recorded frame can be run on this CUDA device, in the process that was recorded. The
+    // import is destroyed before the device closes. The frame's memory is where it was: a block
+    // that the driver does not know is refused. Copies from pageable memory send the bytes of the
+    // record, and copies to there reach memory of the import. NULL: the graph is only planned.
+    braid_device *device;
+    // A recorded frame with `device` has these CUfunctions, by kernel. Where one is NULL or behind
+    // the end, the text of its module is loaded, whose variables are new.
+    void *const *functions;
+    size_t num_functions;
 } braid_import_options;
 
 // Reads a CUgraph, which stays as it is. You may destroy it afterwards. Its modules, and the data
@@ -123,13 +132,14 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_create(braid_device *dev
                                                                const braid_import_options *options,
                                                                braid_import **out_import);
 
-// The same for a frame of a record (docs/book/record.md). No device is needed. `frame` is a number
+// The same for a frame of a record (docs/book/record.md). `frame` is a number
 // in record->frames, or BRAID_RECORD_NONE: all operations. Kernels have the PTX that their modules
 // were loaded from, and else texts of the options. Pointers that kernels load from memory are those
 // that copies from the host wrote there. The options' lists of statements, conditional nodes and
-// reloaded texts are empty. The graph is only there to be planned: its nodes do nothing. The record
-// outlives the import. Errors: BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY, BRAID_IO_ERROR (a file),
-// BRAID_UNSUPPORTED (graphs in too many others).
+// reloaded texts are empty. Without `device` of the options the graph is only there to be planned:
+// its nodes do nothing. The record outlives the import. Errors: BRAID_INVALID_ARGUMENT,
+// BRAID_NO_MEMORY, BRAID_IO_ERROR (a file), BRAID_DEVICE_ERROR, BRAID_UNSUPPORTED (graphs in too
+// many others; a node that cannot run again).
 BRAID_INLINE BRAID_MUST_CHECK braid_status
 braid_import_create_recorded(const braid_record_contents *record, uint32_t frame,
                              const braid_import_options *options, braid_import **out_import);

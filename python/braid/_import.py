@@ -2,6 +2,7 @@
 """Imports: graphs that a program captured with CUDA."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import html
 import json
@@ -126,21 +127,38 @@ class Imported(Owned):
     @classmethod
     def of_record(cls, record: Record, frame: Optional[int] = None, *, texts: Sequence[str] = (),
                   files: Sequence[Union[str, os.PathLike[str]]] = (), buffers: Sequence[Any] = (),
-                  is_unwatched: bool = False, setters: Sequence[str] = (), follows_pointers: bool = True) -> Imported:
-        """A frame of a record, by its number, or all of its operations: see braid_import_create_recorded. The graph is only
-        there to be planned."""
+                  is_unwatched: bool = False, setters: Sequence[str] = (), follows_pointers: bool = True,
+                  device: Optional[Device] = None, functions: Sequence[Optional[int]] = ()) -> Imported:
+        """A frame of a record, by its number, or all of its operations: see braid_import_create_recorded. Without a device
+        the graph is only there to be planned. Functions are CUfunctions, by kernel of the record."""
         run_deferred()
         options = ffi.new("braid_import_options *")
         kept: List[Any] = []
         _fill_lists(options, kept, texts, files, buffers)
         _fill_conditionals(options, kept, (), setters)
         options.is_unwatched, options.follows_pointers = is_unwatched, follows_pointers
+        listed = ffi.new("void *[]", [ffi.cast("void *", one or 0) for one in functions])
+        options.functions, options.num_functions = listed, len(functions)
         out = ffi.new("braid_import **")
-        with record._owner:
-            check(lib.braid_import_create_recorded(record.contents, lib.BRAID_RECORD_NONE if frame is None else frame, options,
-                                                   out))
-        made = cls.__new__(cls)
-        made._owner = Owner("import", out[0], lib.braid_import_destroy, parent=record._owner)
+        owner = record._owner
+        with contextlib.ExitStack() as used:
+            used.enter_context(owner)
+            if device is not None:
+                options.device = used.enter_context(device._owner)
+                # Its modules are the device's, and its texts the record's.
+                device._owner.acquire()
+                owner = Owner("record", record.contents, lambda _: device._owner.release(), parent=owner)
+            try:
+                check(lib.braid_import_create_recorded(record.contents, lib.BRAID_RECORD_NONE if frame is None else frame,
+                                                       options, out))
+            except BaseException:
+                if device is not None:
+                    owner.release()
+                raise
+            made = cls.__new__(cls)
+            made._owner = Owner("import", out[0], lib.braid_import_destroy, parent=owner)
+            if device is not None:
+                owner.release()
         return made
 
     @property

@@ -45,23 +45,23 @@ static bool call(struct run *run, struct thread *thread, const struct instructio
         set_condition(run, thread, instruction);
     if (instruction->callee == CODE_SETS_CONDITION || instruction->callee == CODE_PRINTS)
         return true;
-}
-const bool is_by_pointer = instruction->callee == CODE_BY_POINTER;
-const struct function *callee = is_by_pointer ? NULL : &run->code->functions[instruction->callee];
-if (!callee || callee->first == SIZE_MAX) {
-    machine_fail(run, thread, "a call of a function that the text does not have");
-    return true;
-}
-if (thread->num_calls == CODE_MOST_CALLS || is_inside(run, thread, instruction->callee)) {
-    machine_fail(run, thread, "a function that calls itself, or too many in each other");
-    return true;
-}
-for (size_t i = instruction->takes_result; i < callee->num_params; i++)
-    memcpy(thread->local + callee->params[i].offset, param_of(thread, instruction, i),
-           callee->params[i].bytes);
-thread->calls[thread->num_calls++] = thread->at;
-thread->at = callee->first;
-return false;
+    const bool is_by_pointer = instruction->callee == CODE_BY_POINTER;
+    const struct function *callee =
+        is_by_pointer ? NULL : &run->code->functions[instruction->callee];
+    if (!callee || callee->first == SIZE_MAX) {
+        machine_fail(run, thread, "a call of a function that the text does not have");
+        return true;
+    }
+    if (thread->num_calls == CODE_MOST_CALLS || is_inside(run, thread, instruction->callee)) {
+        machine_fail(run, thread, "a function that calls itself, or too many in each other");
+        return true;
+    }
+    for (size_t i = instruction->takes_result; i < callee->num_params; i++)
+        memcpy(thread->local + callee->params[i].offset, param_of(thread, instruction, i),
+               callee->params[i].bytes);
+    thread->calls[thread->num_calls++] = thread->at;
+    thread->at = callee->first;
+    return false;
 }
 
 // From a function to behind its call, or the end of the thread.

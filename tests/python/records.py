@@ -63,6 +63,12 @@ def test_a_program_reads_its_own_record(file):
     assert "recorded frame: 3 nodes" in found.text
     with pytest.raises(ValueError, match="there is no frame 1"):
         braid.Imported.of_record(record, 1)
+    with braid.Device("cuda") as device:
+        again = braid.Imported.of_record(record, 0, device=device, functions=[driver.function.value])
+        with braid.Exec(device, again.graph) as run:
+            run.launch()
+            run.wait()
+        again.close()
     assert "python" in record.program
     assert braid.record.digest(b"ab") != braid.record.digest(b"ba")
 

@@ -27,7 +27,8 @@ template <class Errors> class basic_imported
         return Errors::template from<basic_imported>(status,
                                                      [&] { return basic_imported(import); });
     }
-    // The record outlives the import, whose graph is only there to be planned.
+    // The record outlives the import. Without `device` of the options its graph is only there to be
+    // planned.
     static result<basic_imported> create_recorded(const braid_record_contents &record,
                                                   std::uint32_t frame = BRAID_RECORD_NONE,
                                                   const braid_import_options &options = {})
