@@ -246,8 +246,9 @@ static braid_status check_recorded(const braid_record_contents *record, uint32_t
         status = braid_error_invalid("%s: a record has no conditional nodes, statements or "
                                      "reloaded texts of the options",
                                      name);
-    if (!status && !options->device && options->num_functions)
-        status = braid_error_invalid("%s: functions are of a frame to run: set .device", name);
+    if (!status && !options->device && (options->num_functions || options->makes_memory))
+        status = braid_error_invalid("%s: functions and memory are of a frame to run: set .device",
+                                     name);
     return status || !options->device ? status : check_runner(name, options->device);
 }
 

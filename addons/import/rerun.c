@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/host_memory.h"
+#include "import/import.h"
 
 enum { ALIGNMENT = 256 };
 
@@ -20,6 +21,7 @@ struct rerunner {
     const braid_record_contents *record;
     const struct gpu_api *api;
     struct import_rerun *rerun;
+    bool is_last_walk;   // over the copies
     uint64_t num_staged; // bytes of the staging so far; without staging they are only counted
 };
 
@@ -99,6 +101,91 @@ static braid_status take_kernel(const struct rerunner *rerunner, const struct ca
     return find_function(rerunner, node);
 }
 
+// ---- variables ----
+
+// The addresses of variables of modules that were loaded here.
+static braid_status find_variables(const struct rerunner *rerunner)
+{
+    const braid_record_contents *record = rerunner->record;
+    struct import_rerun *rerun = rerunner->rerun;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < record->num_allocations && !status; i++) {
+        const braid_record_allocation *of = &record->allocations[i];
+        void *begin = NULL;
+        size_t bytes = 0;
+        if (of->kind != BRAID_RECORD_VARIABLE || of->module == BRAID_RECORD_NONE ||
+            !rerun->modules[of->module])
+            continue;
+        status = braid_gpu_check(
+            rerun->gpu,
+            rerunner->api->module_variable(&begin, &bytes, rerun->modules[of->module], of->name),
+            &rerunner->api->module_variable, "finding a recorded variable");
+        if (!status && bytes < of->bytes)
+            status = braid_error(BRAID_UNSUPPORTED, "variable '%s' has lost bytes", of->name);
+        rerun->variables[i] = (uintptr_t)begin;
+    }
+    return status;
+}
+
+// The variable that the record has at an address, if it is elsewhere now; else NONE.
+static uint32_t find_moved(const struct rerunner *rerunner, uint64_t address)
+{
+    const braid_record_contents *record = rerunner->record;
+    for (uint32_t i = 0; i < record->num_allocations; i++) {
+        const uint64_t now = rerunner->rerun->variables[i];
+        if (now && now != record->allocations[i].address &&
+            address - record->allocations[i].address < record->allocations[i].bytes)
+            return i;
+    }
+    return BRAID_RECORD_NONE;
+}
+
+// No word may point to a variable that is elsewhere now.
+static braid_status check_words(const struct rerunner *rerunner, const void *bytes, uint64_t num,
+                                const char *where)
+{
+    for (uint64_t at = 0; at + sizeof(uint64_t) <= num; at += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, (const char *)bytes + at, sizeof(word));
+        const uint32_t variable =
+            braid_import_may_point(word) ? find_moved(rerunner, word) : BRAID_RECORD_NONE;
+        if (variable != BRAID_RECORD_NONE)
+            return braid_error(
+                BRAID_UNSUPPORTED,
+                "%s of the record points to variable '%s', which has another address "
+                "here",
+                where, rerunner->record->allocations[variable].name);
+    }
+    return BRAID_OK;
+}
+
+static braid_status check_pointers(const struct rerunner *rerunner)
+{
+    const struct captured_node *nodes = captured_nodes(rerunner->captured);
+    const braid_record_contents *record = rerunner->record;
+    bool has_moved = false;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < record->num_allocations; i++)
+        has_moved |= rerunner->rerun->variables[i] != 0;
+    for (uint32_t i = 0; i < rerunner->captured->nodes.num && has_moved && !status; i++) {
+        if (nodes[i].type == GPU_NODE_KERNEL)
+            status = check_words(rerunner, nodes[i].recorded->parameters,
+                                 nodes[i].recorded->parameter_bytes, "an argument");
+    }
+    for (uint32_t i = 0; i < record->num_memory && has_moved && !status; i++)
+        status =
+            check_words(rerunner, record->memory[i].bytes, record->memory[i].num_bytes, "memory");
+    return status;
+}
+
+static void move_address(const struct rerunner *rerunner, uint64_t begin, uint64_t *address)
+{
+    const uint32_t variable = find_moved(rerunner, begin);
+    if (variable != BRAID_RECORD_NONE)
+        *address +=
+            rerunner->rerun->variables[variable] - rerunner->record->allocations[variable].address;
+}
+
 // ---- ends of copies ----
 
 // The memory that the record has there; NULL: the program's own, which the driver does not know.
@@ -153,6 +240,8 @@ static braid_status take_copy(struct rerunner *rerunner, uint32_t index)
             return refuse(node, "another process or interface has its memory");
         const bool is_device =
             of && of->kind != BRAID_RECORD_PINNED && of->kind != BRAID_RECORD_HOST;
+        if (is_device && rerunner->is_last_walk)
+            move_address(rerunner, begin, &sides[i]->device);
         if (sides[i]->memory_type == GPU_MEMORY_ARRAY || is_device)
             continue;
         if (!of && sides[i]->memory_type == GPU_MEMORY_DEVICE)
@@ -165,6 +254,12 @@ static braid_status take_copy(struct rerunner *rerunner, uint32_t index)
     return status;
 }
 
+static void move_fill(const struct rerunner *rerunner, uint32_t index)
+{
+    struct captured_node *node = (struct captured_node *)rerunner->captured->nodes.items + index;
+    move_address(rerunner, node->fill.to, &node->fill.to);
+}
+
 // The first walk counts bytes, and the second puts them.
 static braid_status take_copies(struct rerunner *rerunner)
 {
@@ -173,9 +268,8 @@ static braid_status take_copies(struct rerunner *rerunner)
     for (int walk = 0; walk < 2 && !status; walk++) {
         const uint64_t num = rerunner->num_staged;
         void *staging = NULL;
-        if (walk == 1 && !num)
-            return BRAID_OK;
-        if (walk == 1)
+        rerunner->is_last_walk = walk == 1;
+        if (walk == 1 && num)
             status = braid_gpu_check(rerunner->rerun->gpu,
                                      rerunner->api->host_allocate(&staging, num, 0),
                                      &rerunner->api->host_allocate,
@@ -185,6 +279,8 @@ static braid_status take_copies(struct rerunner *rerunner)
         for (uint32_t i = 0; i < rerunner->captured->nodes.num && !status; i++) {
             if (nodes[i].type == GPU_NODE_COPY)
                 status = take_copy(rerunner, i);
+            else if (nodes[i].type == GPU_NODE_FILL && walk == 1)
+                move_fill(rerunner, i);
         }
     }
     return status;
@@ -201,6 +297,16 @@ static braid_status check_memory(const struct rerunner *rerunner, uint32_t buffe
     void *begin = NULL, *at = (void *)of->begin; // NOLINT
     size_t bytes = 0;
     if (of->kind == BUFFER_GIVEN)
+        return BRAID_OK;
+    if (of->kind == BUFFER_VARIABLE && rerunner->options->makes_memory)
+        return rerunner->rerun->variables[of->node]
+                   ? BRAID_OK
+                   : braid_error(BRAID_UNSUPPORTED,
+                                 "no kernel of the recorded frame has the module of variable '%s'",
+                                 told->name);
+    if (of->kind == BUFFER_VARIABLE && rerunner->rerun->variables[of->node])
+        return BRAID_OK;
+    if (rerunner->options->makes_memory) // it was just made
         return BRAID_OK;
     const gpu_result result =
         api->address_range ? api->address_range(&begin, &bytes, at) : GPU_SUCCESS;
@@ -243,7 +349,25 @@ static braid_status take_nodes(struct rerunner *rerunner, const struct import_us
         else if (nodes[i].type != GPU_NODE_COPY && nodes[i].type != GPU_NODE_FILL)
             status = refuse(&nodes[i], "the record does not have what it does");
     }
+    if (!status)
+        status = find_variables(rerunner);
+    if (!status)
+        status = check_pointers(rerunner);
+    if (!status)
+        status = check_all_memory(rerunner, uses);
     return status ? status : take_copies(rerunner);
+}
+
+// The memory of a frame is there: made, or the program's own.
+static braid_status take_memory(const struct rerunner *rerunner)
+{
+    const struct import_recorded *recorded = &rerunner->memory->recorded;
+    if (!rerunner->options->makes_memory)
+        return BRAID_OK;
+    if (!braid_import_has_contents(recorded))
+        return braid_error(BRAID_UNSUPPORTED, "the record does not have the memory of this frame: "
+                                              "record it with --memory");
+    return braid_import_rerun_make_memory(rerunner->memory, rerunner->rerun);
 }
 
 braid_status braid_import_rerun(struct captured_graph *captured, const struct import_memory *memory,
@@ -260,8 +384,11 @@ braid_status braid_import_rerun(struct captured_graph *captured, const struct im
                                  .rerun = &rerun };
     rerun.num_modules = rerunner.record->num_modules;
     rerun.modules = braid_allocate_zeroed((size_t)rerun.num_modules + 1, sizeof(*rerun.modules));
-    braid_status status = rerun.modules ? check_all_memory(&rerunner, uses)
-                                        : braid_error_no_memory("a recorded frame to run");
+    rerun.variables =
+        braid_allocate_zeroed((size_t)rerunner.record->num_allocations + 1, sizeof(uint64_t));
+    braid_status status = rerun.modules && rerun.variables
+                              ? take_memory(&rerunner)
+                              : braid_error_no_memory("a recorded frame to run");
     if (!status)
         status = take_nodes(&rerunner, uses);
     *out_rerun = rerun; // also what is to be freed
@@ -281,8 +408,101 @@ void braid_import_rerun_finish(struct import_rerun *rerun)
         if (rerun->staging)
             braid_gpu_check_freed(gpu, gpu->api->host_free(rerun->staging), &gpu->api->host_free,
                                   "freeing memory for the copies of a recorded frame");
+        braid_import_rerun_free_memory(rerun);
         braid_gpu_leave(gpu, &scope);
     }
+    braid_array_finish(&rerun->ranges);
+    braid_free(rerun->variables);
     braid_free(rerun->modules);
     *rerun = (struct import_rerun){ 0 };
+}
+
+// ---- contents ----
+
+bool braid_import_has_contents(const struct import_recorded *recorded)
+{
+    const braid_record_contents *record = recorded->record;
+    return record->num_memory && record->num_frames &&
+           recorded->first == record->frames[record->num_frames - 1].first_operation;
+}
+
+static braid_status check_contents(const char *function, const braid_import *import)
+{
+    if (!import)
+        return braid_error_null(function, "import");
+    if (!import->rerun.gpu)
+        return braid_error_invalid("%s: the import is of no recorded frame that can be run",
+                                   function);
+    if (!braid_import_has_contents(&import->recorded))
+        return braid_error_invalid("%s: the record does not have the memory of this frame",
+                                   function);
+    return BRAID_OK;
+}
+
+static bool is_there(const struct gpu_backend *gpu, const braid_record_allocation *of)
+{
+    void *begin = NULL, *at = (void *)(uintptr_t)of->address; // NOLINT
+    size_t bytes = 0;
+    return of->freed_at == BRAID_RECORD_NONE && gpu->api->address_range &&
+           !gpu->api->address_range(&begin, &bytes, at) && begin == at && bytes == of->bytes;
+}
+
+// NULL: it is a variable of a module that is not loaded, or memory that is gone.
+static void *place_of(const braid_import *import, const braid_record_memory *memory)
+{
+    const braid_record_allocation *of = &import->recorded.record->allocations[memory->allocation];
+    const uint64_t moved = import->rerun.variables[memory->allocation];
+    const bool is_made = import->rerun.ranges.num > 0;
+    const bool is_missing =
+        !moved && (is_made ? of->kind == BRAID_RECORD_VARIABLE : !is_there(import->rerun.gpu, of));
+    return (void *)(uintptr_t)(is_missing ? 0 : moved ? moved : of->address); // NOLINT
+}
+
+braid_status braid_import_restore(braid_import *import)
+{
+    struct gpu_scope scope;
+    braid_status status = check_contents("braid_import_restore", import);
+    if (!status)
+        status = braid_gpu_enter(import->rerun.gpu, &scope, "import");
+    if (status)
+        return status;
+    const braid_record_contents *record = import->recorded.record;
+    for (uint32_t i = 0; i < record->num_memory && !status; i++) {
+        void *to = place_of(import, &record->memory[i]);
+        if (to)
+            status = braid_gpu_copy_now(import->rerun.gpu, to, record->memory[i].bytes,
+                                        record->memory[i].num_bytes,
+                                        "filling the memory of a recorded frame");
+    }
+    braid_gpu_leave(import->rerun.gpu, &scope);
+    return status;
+}
+
+braid_status braid_import_get_memory_digest(const braid_import *import, uint32_t memory,
+                                            uint64_t *out_digest)
+{
+    static const char name[] = "braid_import_get_memory_digest";
+    struct gpu_scope scope;
+    braid_status status = check_contents(name, import);
+    if (!status && !out_digest)
+        status = braid_error_null(name, "out_digest");
+    if (!status && memory >= import->recorded.record->num_memory)
+        status = braid_error_invalid("%s: the record has no memory %u", name, memory);
+    if (status)
+        return status;
+    const braid_record_memory *of = &import->recorded.record->memory[memory];
+    void *bytes = braid_allocate(of->num_bytes);
+    status = bytes ? braid_gpu_enter(import->rerun.gpu, &scope, "import")
+                   : braid_error_no_memory("the memory of a recorded frame");
+    if (!status) {
+        const void *from = place_of(import, of);
+        if (from)
+            status = braid_gpu_copy_now(import->rerun.gpu, bytes, from, of->num_bytes,
+                                        "reading the memory of a recorded frame");
+        if (!status)
+            *out_digest = from ? braid_record_get_digest(bytes, of->num_bytes) : 0;
+        braid_gpu_leave(import->rerun.gpu, &scope);
+    }
+    braid_free(bytes);
+    return status;
 }

@@ -9,10 +9,18 @@
 #include "import/memory.h"
 #include "import/uses.h"
 
+// A range of addresses that were made.
+struct rerun_range {
+    uint64_t begin, bytes;
+    bool is_on_host, is_reserved, is_mapped;
+};
+
 struct import_rerun {
     struct gpu_backend *gpu; // NULL: the frame is only planned
     gpu_module *modules;     // by module of the record; NULL: none was loaded for it
     uint32_t num_modules;
+    uint64_t *variables;    // by allocation of the record: where a loaded module has it; 0
+    struct array ranges;    // struct rerun_range
     unsigned char *staging; // pinned: what copies send, and where they send it
 };
 
@@ -24,6 +32,15 @@ struct import_rerun {
 braid_status braid_import_rerun(struct captured_graph *captured, const struct import_memory *memory,
                                 const struct import_uses *uses, const braid_import_options *options,
                                 struct import_rerun *out_rerun);
+// rerun_memory.c: makes the frame's memory at its addresses. The device is current. Errors:
+// BRAID_UNSUPPORTED (names addresses that are not to be had), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_import_rerun_make_memory(const struct import_memory *memory,
+                                            struct import_rerun *rerun);
+void braid_import_rerun_free_memory(struct import_rerun *rerun);
+
+// Whether the record has the frame's memory.
+bool braid_import_has_contents(const struct import_recorded *recorded);
+
 // The device is open.
 void braid_import_rerun_finish(struct import_rerun *rerun);
 

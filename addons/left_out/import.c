@@ -60,6 +60,21 @@ void braid_import_get_info_sized(const braid_import *import, braid_import_info *
     braid_sized_give(&none, sizeof(none), out_info, size);
 }
 
+braid_status braid_import_restore(braid_import *import)
+{
+    (void)import;
+    return braid_error_left_out("braid_import_restore", "import");
+}
+
+braid_status braid_import_get_memory_digest(const braid_import *import, uint32_t memory,
+                                            uint64_t *out_digest)
+{
+    (void)import;
+    (void)memory;
+    (void)out_digest;
+    return braid_error_left_out("braid_import_get_memory_digest", "import");
+}
+
 braid_status braid_import_write(const braid_import *import, braid_import_report form, FILE *file)
 {
     (void)import;

@@ -80,6 +80,7 @@ enum recorder_phase recorder_start(void)
     recorder.most_stored = read_setting("BRAID_RECORD_ALL_BYTES", 256 << 20);
     recorder.most_noted = read_setting("BRAID_RECORD_MEMORY", 1 << 30);
     recorder.most_contents = read_setting("BRAID_RECORD_CONTENTS", 0);
+    recorder.most_kept = read_setting("BRAID_RECORD_KEPT", 0);
     recorder.most_text = read_setting("BRAID_RECORD_TEXT_BYTES", 64 << 20);
     watch_from(settings.most_operations);
     return settings.by_marks ? BEFORE : RECORDING;
@@ -173,6 +174,9 @@ static void keep_memory(struct cut *cut)
         cut->memory[i] = num++;
     }
     recorder.allocations.num = num;
+    braid_record_memory *contents = recorder.memory.items;
+    for (size_t i = 0; i < recorder.memory.num; i++)
+        contents[i].allocation = cut->memory[contents[i].allocation];
 }
 
 static void renumber(struct cut *cut, braid_record_work *work)
@@ -349,6 +353,7 @@ static void write_record(void)
         LIST(befores),
         LIST(frames),
         LIST(strangers),
+        LIST(memory),
     };
     uint64_t num = 0;
     uint8_t *bytes =
@@ -429,6 +434,16 @@ static void mark(void)
 
 void recorder_mark_frame(void)
 {
+    recorder_lock();
+    const bool has_contents = !is_done() && settings.by_marks && recorder.most_kept > 0;
+    const bool begins_last =
+        has_contents && settings.num_marks + 1 == settings.from + settings.frames;
+    const bool ends_last = has_contents && settings.num_marks == settings.from + settings.frames;
+    recorder_unlock();
+    if (begins_last)
+        recorder_take_memory_contents();
+    if (ends_last)
+        recorder_digest_memory_contents();
     recorder_lock();
     if (!is_done())
         mark();

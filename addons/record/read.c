@@ -349,6 +349,14 @@ static braid_status check_lists(struct reading *reading)
         if (!is_inside(contents->frames[i].first_operation, contents->frames[i].num_operations,
                        contents->num_operations))
             return refuse_row(reading, RECORD_FRAMES, i, "its operations are not in the file");
+    for (uint32_t i = 0; i < contents->num_memory; i++) {
+        const braid_record_memory *memory = &contents->memory[i];
+        if (memory->allocation == BRAID_RECORD_NONE || !memory->bytes || !contents->num_frames ||
+            memory->num_bytes != contents->allocations[memory->allocation].bytes)
+            return refuse_row(reading, RECORD_MEMORY, i, "it is not all of an allocation");
+        if (memory->digest != braid_record_get_digest(memory->bytes, memory->num_bytes))
+            return refuse_row(reading, RECORD_MEMORY, i, "its digest is not that of its bytes");
+    }
     for (uint32_t i = 0; i < contents->num_streams; i++)
         if (contents->streams[i].context >= contents->num_contexts)
             return refuse_row(reading, RECORD_STREAMS, i, "there is no such context");

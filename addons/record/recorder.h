@@ -85,10 +85,12 @@ struct recorder {
     uint64_t stored_bytes;        // copied from host memory
     uint64_t noted_bytes;         // that notes and nodes need
     uint64_t most_bytes, most_stored, most_text, most_noted;
+    uint64_t most_kept;     // bytes of memory that are kept of the last frame; 0: none are
     uint64_t most_contents; // bytes that are read of an allocation; 0: none are
     // Arrays of the record, and the handles of their rows.
     struct array modules, kernels, parameters, allocations, streams, operations, frames, strangers;
     struct array graphs, nodes, befores;
+    struct array memory;           // of the last frame; its bytes are blocks of their own
     struct array layouts;          // a struct kernel_layout * of each kernel, or NULL
     struct array free_allocations; // rows that nothing points to
     struct pointer_map module_of, kernel_of, allocation_at, stream_of, event_of, context_of;
@@ -217,6 +219,12 @@ braid_record_end recorder_end_of_box(const struct box_side *side);
 
 // The graph of the exec as it is now, as a row of the record; NONE: not known. Under the lock.
 uint32_t recorder_publish_exec(word exec, const char **out_strange);
+
+// ---- the memory of a frame (frame_memory.c) ----
+
+// At the begin of the last frame, and at its end, both without the lock.
+void recorder_take_memory_contents(void);
+void recorder_digest_memory_contents(void);
 
 // ---- frames (frames.c, finish.c) ----
 

@@ -109,9 +109,13 @@ static const struct record_member streams[] = {
 };
 
 static const struct record_member operations[] = {
-    WORK(braid_record_operation),           INDEX(braid_record_operation, stream, RECORD_STREAMS),
-    NUMBER(braid_record_operation, thread), NUMBER(braid_record_operation, begin_ns),
+    WORK(braid_record_operation),
+    INDEX(braid_record_operation, stream, RECORD_STREAMS),
+    NUMBER(braid_record_operation, thread),
+    NUMBER(braid_record_operation, begin_ns),
     NUMBER(braid_record_operation, end_ns),
+    NUMBER(braid_record_operation, device_begin_ns),
+    NUMBER(braid_record_operation, device_end_ns),
 };
 
 static const struct record_member graphs[] = {
@@ -140,6 +144,14 @@ static const struct record_member strangers[] = {
     NUMBER(braid_record_stranger, num_calls),
 };
 
+static const struct record_member memory[] = {
+    INDEX(braid_record_memory, allocation, RECORD_ALLOCATIONS),
+    NUMBER(braid_record_memory, num_bytes),
+    BLOCK(braid_record_memory, bytes, num_bytes),
+    NUMBER(braid_record_memory, digest),
+    NUMBER(braid_record_memory, digest_behind),
+};
+
 // The numbers of each row: a text has two, and all others one.
 #define NUM(members) (uint32_t)(sizeof(members) / sizeof((members)[0]))
 #define ARRAY(name, type, texts)                                                                   \
@@ -161,5 +173,6 @@ const struct record_rows braid_record_rows[RECORD_NUM_SECTIONS] = {
     [RECORD_BEFORES] = ARRAY(befores, uint32_t, 0),
     [RECORD_FRAMES] = ARRAY(frames, braid_record_frame, 0),
     [RECORD_STRANGERS] = ARRAY(strangers, braid_record_stranger, 1),
+    [RECORD_MEMORY] = ARRAY(memory, braid_record_memory, 0),
     [RECORD_BYTES] = { "bytes", 1, 0, 0, 0, 0, 0 },
 };

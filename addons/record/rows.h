@@ -21,12 +21,13 @@ enum record_section {
     RECORD_BEFORES,
     RECORD_FRAMES,
     RECORD_STRANGERS,
+    RECORD_MEMORY,
     RECORD_BYTES,
     RECORD_NUM_SECTIONS,
 };
 
 enum {
-    RECORD_FORMAT = 1,
+    RECORD_FORMAT = 2,
     RECORD_HEAD_NUMBERS = 4, // before the table of sections
     RECORD_HEAD_BYTES = 8 * (RECORD_HEAD_NUMBERS + 3 * RECORD_NUM_SECTIONS),
 };

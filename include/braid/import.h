@@ -118,6 +118,9 @@ typedef struct braid_import_options {
     // the end, the text of its module is loaded, whose variables are new.
     void *const *functions;
     size_t num_functions;
+    // A recorded frame with `device` runs in another process than the recorded one, if the record
+    // has its memory (braid record --memory). The import makes memory at the recorded addresses.
+    bool makes_memory;
 } braid_import_options;
 
 // Reads a CUgraph, which stays as it is. You may destroy it afterwards. Its modules, and the data
@@ -155,6 +158,18 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_update(const braid_impor
                                                                void *captured,
                                                                const braid_import_options *options,
                                                                braid_exec *exec);
+
+// Fills the memory of a recorded frame that can be run as it was at its begin, and waits. No frame
+// runs. Memory that is gone is left out. Errors: BRAID_INVALID_ARGUMENT (the record does not have
+// the frame's memory), BRAID_DEVICE_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_import_restore(braid_import *import);
+
+// The digest of the bytes that a row of `memory` of the record has now; 0: it is gone. Compare it
+// with digest_behind of the row. No frame runs. Errors: those of braid_import_restore,
+// BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_import_get_memory_digest(const braid_import *import,
+                                                                       uint32_t memory,
+                                                                       uint64_t *out_digest);
 
 // Frees the import and its graph. No exec of the graph is left.
 BRAID_API void braid_import_destroy(braid_import *import);

@@ -183,6 +183,8 @@ typedef struct braid_record_operation {
     uint32_t thread;   // a number for each thread
     uint64_t begin_ns; // on the host (CLOCK_MONOTONIC): the call
     uint64_t end_ns;
+    // On the device, from the first event of the record; both 0: not measured.
+    uint64_t device_begin_ns, device_end_ns;
     // Operations that end before it starts: in `befores`, ascending. They and those before them
     // are all that CUDA orders before it, by the rules in docs/record-file.md.
     uint32_t first_before, num_befores;
@@ -211,6 +213,15 @@ typedef struct braid_record_stranger {
     uint64_t num_calls; // between the marks; 0: the program only asked for its address
 } braid_record_stranger;
 
+// The bytes of an allocation at the begin of the record's last frame.
+typedef struct braid_record_memory {
+    uint32_t allocation;
+    uint64_t num_bytes; // all of the allocation
+    const void *bytes;
+    uint64_t digest;        // braid_record_get_digest of them
+    uint64_t digest_behind; // the same at the end of the frame; 0: it was freed, or nobody asked
+} braid_record_memory;
+
 typedef struct braid_record_contents {
     const char *program;     // its command line
     uint32_t driver_version; // cuDriverGetVersion
@@ -227,8 +238,10 @@ typedef struct braid_record_contents {
     const uint32_t *befores;
     const braid_record_frame *frames;
     const braid_record_stranger *strangers;
+    const braid_record_memory *memory; // none: the recorder did not keep it
     uint32_t num_modules, num_kernels, num_parameters, num_allocations, num_streams;
     uint32_t num_operations, num_graphs, num_nodes, num_befores, num_frames, num_strangers;
+    uint32_t num_memory;
 } braid_record_contents;
 
 // Reads a record, and checks all of it. Errors: BRAID_INVALID_ARGUMENT (no such file, or a damaged

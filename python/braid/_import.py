@@ -128,7 +128,8 @@ class Imported(Owned):
     def of_record(cls, record: Record, frame: Optional[int] = None, *, texts: Sequence[str] = (),
                   files: Sequence[Union[str, os.PathLike[str]]] = (), buffers: Sequence[Any] = (),
                   is_unwatched: bool = False, setters: Sequence[str] = (), follows_pointers: bool = True,
-                  device: Optional[Device] = None, functions: Sequence[Optional[int]] = ()) -> Imported:
+                  device: Optional[Device] = None, functions: Sequence[Optional[int]] = (),
+                  makes_memory: bool = False) -> Imported:
         """A frame of a record, by its number, or all of its operations: see braid_import_create_recorded. Without a device
         the graph is only there to be planned. Functions are CUfunctions, by kernel of the record."""
         run_deferred()
@@ -139,6 +140,7 @@ class Imported(Owned):
         options.is_unwatched, options.follows_pointers = is_unwatched, follows_pointers
         listed = ffi.new("void *[]", [ffi.cast("void *", one or 0) for one in functions])
         options.functions, options.num_functions = listed, len(functions)
+        options.makes_memory = makes_memory
         out = ffi.new("braid_import **")
         owner = record._owner
         with contextlib.ExitStack() as used:
@@ -165,6 +167,18 @@ class Imported(Owned):
     def graph(self) -> Graph:
         """The graph to plan and play. It takes no further nodes, and keeps the import."""
         return Graph._of_import(lib.braid_import_get_graph(self._owner.pointer), self._owner, Hold(self._owner))
+
+    def restore(self) -> None:
+        """Fills the memory of a recorded frame as it was at its begin: see braid_import_restore."""
+        with self._owner as imported:
+            check(lib.braid_import_restore(imported))
+
+    def memory_digest(self, memory: int) -> int:
+        """The digest of memory of a recorded frame as it is now: see braid_import_get_memory_digest."""
+        out = ffi.new("uint64_t *")
+        with self._owner as imported:
+            check(lib.braid_import_get_memory_digest(imported, memory, out))
+        return int(out[0])
 
     def update(self, captured: int, exec: Exec, *, buffers: Sequence[Any] = (), is_unwatched: bool = False,
                conditionals: Sequence[Conditional] = (), setters: Sequence[str] = (),

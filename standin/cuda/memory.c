@@ -32,7 +32,7 @@ struct block {
     enum memory_kind kind;
     enum memory_state state;
     bool free_announced;
-    bool in_stream_order, is_reserved;
+    bool in_stream_order, is_reserved, is_mapped;
     struct reservation reservation; // if it is one
     CUdevice device;
     CUcontext context;
@@ -138,7 +138,7 @@ static void erase(struct block **link)
     memmove(&sorted[at], &sorted[at + 1], (--num_blocks - at) * sizeof(*sorted));
     num_registered -= block->kind == MEMORY_REGISTERED;
     *link = block->next;
-    if (block->kind != MEMORY_REGISTERED) {
+    if (block->kind != MEMORY_REGISTERED && !block->is_mapped) {
 #ifdef HAS_ADDRESS_SANITIZER
         ASAN_UNPOISON_MEMORY_REGION(block->start, block->bytes);
 #endif
@@ -230,6 +230,25 @@ CUresult memory_unregister(void *memory)
     return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
+CUresult memory_map(CUcontext context, void *memory, size_t bytes)
+{
+    struct block *block = add_block(context, MEMORY_DEVICE, memory, bytes);
+    if (block == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    block->is_mapped = true;
+    return CUDA_SUCCESS;
+}
+
+CUresult memory_unmap(void *memory)
+{
+    for (struct block **link = &blocks; *link != NULL; link = &(*link)->next)
+        if ((*link)->start == memory && (*link)->is_mapped) {
+            erase(link);
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
 // A graph allocates reserved memory again.
 static void bury(struct block *block)
 {
@@ -251,6 +270,8 @@ static void bury(struct block *block)
 static bool can_be_freed(const struct block *block, const void *memory)
 {
     if (block == NULL || block->start != memory || block->state == MEMORY_FREED)
+        return false;
+    if (block->is_mapped)
         return false;
     return block->is_reserved ? block->reservation.is_out : !block->free_announced;
 }

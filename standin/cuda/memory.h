@@ -23,6 +23,11 @@ CUresult memory_allocate(CUcontext context, enum memory_kind kind, enum memory_s
                          size_t bytes, void **out_memory);
 CUresult memory_register(CUcontext context, void *memory, size_t bytes);
 CUresult memory_unregister(void *memory);
+// Memory of the device at an address that is reserved. Its bytes are there.
+CUresult memory_map(CUcontext context, void *memory, size_t bytes);
+CUresult memory_unmap(void *memory);
+// Of cuMemCreate (mapping.c).
+void mapping_release_handle(CUmemGenericAllocationHandle handle);
 
 // Frees the block that starts there, which must be of one of two kinds: at once, or in two parts
 // for frees in stream order (announce when submitted, bury when executed).

@@ -163,6 +163,10 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
     CUresult result = entry_begin(__func__);
     if (result != CUDA_SUCCESS)
         return result;
+    if (handle > 1) {
+        mapping_release_handle(handle);
+        return CUDA_SUCCESS;
+    }
     if (handle != 1 || num_retained-- == 0)
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;

@@ -289,7 +289,20 @@ static void a_graph_is_imported(braid::device &device, void *captured)
 static void a_record_is_imported()
 {
     const braid_record_contents record = {};
-    expect(braid::imported::create_recorded(record).info().num_nodes == 0);
+    const auto planned = braid::imported::create_recorded(record);
+    expect(planned.info().num_nodes == 0);
+    try {
+        planned.restore();
+        expect(false);
+    } catch (const braid::error &error) {
+        expect(error.status() == BRAID_INVALID_ARGUMENT);
+    }
+    try {
+        (void)planned.memory_digest(0);
+        expect(false);
+    } catch (const braid::error &error) {
+        expect(error.status() == BRAID_INVALID_ARGUMENT);
+    }
     try {
         (void)braid::imported::create_recorded(record, 0);
         expect(false);

@@ -64,6 +64,8 @@ static void imports_refuse_null(void **state)
     refuses(braid_import_update(NULL, &graph, NULL, all->exec), "import");
     refuses(braid_import_update(some, NULL, NULL, all->exec), "captured");
     refuses(braid_import_update(some, &graph, NULL, NULL), "exec");
+    refuses(braid_import_restore(NULL), "import");
+    refuses(braid_import_get_memory_digest(NULL, 0, NULL), "import");
     refuses(braid_import_write(NULL, BRAID_IMPORT_TEXT, stdout), "import");
     braid_import_info info = { .num_nodes = 7 };
     braid_import_get_info(NULL, &info);

@@ -48,6 +48,8 @@ static void a_function_tells_its_name(void **state)
     CHECK_LEFT_OUT(braid_import_create(NULL, NULL, NULL, NULL), "import");
     CHECK_LEFT_OUT(braid_import_create_recorded(NULL, 0, NULL, NULL), "import");
     CHECK_LEFT_OUT(braid_import_update(NULL, NULL, NULL, NULL), "import");
+    CHECK_LEFT_OUT(braid_import_restore(NULL), "import");
+    CHECK_LEFT_OUT(braid_import_get_memory_digest(NULL, 0, NULL), "import");
     CHECK_LEFT_OUT(braid_import_write(NULL, BRAID_IMPORT_TEXT, NULL), "import");
     CHECK_LEFT_OUT(braid_record_load(NULL, NULL), "record");
     CHECK_LEFT_OUT(braid_graph_write_dot(graph, stdout), "report");

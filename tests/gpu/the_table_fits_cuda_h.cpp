@@ -48,6 +48,15 @@ static void check_device_calls()
     DRIVER(address_range, cuMemGetAddressRange);
     DRIVER(mapping_retain, cuMemRetainAllocationHandle);
     DRIVER(mapping_release, cuMemRelease);
+    DRIVER(mapping_granularity, cuMemGetAllocationGranularity);
+    DRIVER(address_reserve, cuMemAddressReserve);
+    DRIVER(address_free, cuMemAddressFree);
+    DRIVER(mapping_create, cuMemCreate);
+    DRIVER(mapping_map, cuMemMap);
+    DRIVER(mapping_access, cuMemSetAccess);
+    DRIVER(mapping_unmap, cuMemUnmap);
+    DRIVER(host_register, cuMemHostRegister);
+    DRIVER(host_unregister, cuMemHostUnregister);
 }
 
 static void check_stream_calls()

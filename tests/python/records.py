@@ -65,6 +65,10 @@ def test_a_program_reads_its_own_record(file):
         braid.Imported.of_record(record, 1)
     with braid.Device("cuda") as device:
         again = braid.Imported.of_record(record, 0, device=device, functions=[driver.function.value])
+        with pytest.raises(ValueError, match="does not have the memory of this frame"):
+            again.restore()
+        with pytest.raises(ValueError, match="does not have the memory of this frame"):
+            again.memory_digest(0)
         with braid.Exec(device, again.graph) as run:
             run.launch()
             run.wait()

@@ -56,6 +56,8 @@ static const braid_record_graph graphs[] = { { 0, 1 }, { 1, 2 } };
 static const uint32_t befores[] = { 0 };
 static const braid_record_frame frames[] = { { 0, 3 }, { 3, 4 } };
 static const braid_record_stranger strangers[] = { { "cuLaunchLikeNever", 4 } };
+static const char kept[64] = "the memory at the begin of a frame";
+static braid_record_memory memory[] = { { .num_bytes = 64, .bytes = kept, .digest_behind = 3 } };
 
 #define LIST(name) .name = name, .num_##name = sizeof(name) / sizeof(name[0])
 
@@ -76,6 +78,7 @@ static const braid_record_contents contents = {
     LIST(befores),
     LIST(frames),
     LIST(strangers),
+    LIST(memory),
 };
 
 // A launch on the thread's stream, a record there, a wait for it on the third; a graph on the null
@@ -116,6 +119,7 @@ static int make_record(void **state)
     nodes[1].work.num_bodies = 1;
     clear(&nodes[2].work, BRAID_RECORD_EMPTY);
     nodes[2].num_befores = 1;
+    memory[0].digest = braid_record_get_digest(kept, 64);
     file = memfd_create("record", 0);
     assert_true(file >= 0);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
@@ -160,6 +164,9 @@ static void a_record_comes_back(void **state)
     assert_int_equal(got->operations[4].work.digest, operations[4].work.digest);
     assert_int_equal(got->nodes[2].num_befores, 1);
     assert_string_equal(got->strangers[0].name, "cuLaunchLikeNever");
+    assert_int_equal(got->num_memory, 1);
+    assert_string_equal(got->memory[0].bytes, kept);
+    assert_int_equal(got->memory[0].digest_behind, 3);
     for (uint32_t i = 0; i < OPERATIONS; i++) {
         const braid_record_operation *row = &got->operations[i];
         assert_int_equal(row->num_befores, expected[i][0]);
@@ -193,8 +200,9 @@ static void damage_is_named_by_its_byte(void **state)
     check_fails(braid_record_load("/", &record), BRAID_IO_ERROR, "record '/'");
 }
 
-static void change_row(enum record_section section, uint32_t row, uint32_t number, uint64_t value,
-                       const char *message)
+// The message names the changed number, or its row.
+static void change_row_at(enum record_section section, uint32_t row, uint32_t number,
+                          uint64_t value, bool names_row, const char *message)
 {
     uint64_t num;
     braid_record *record;
@@ -215,9 +223,16 @@ static void change_row(enum record_section section, uint32_t row, uint32_t numbe
     put_number(bytes + num - 8, braid_record_get_digest(bytes, num - 8));
     put_file(bytes, num);
     char expected[160];
-    snprintf(expected, sizeof(expected), "byte %llu: %s", (unsigned long long)at, message);
+    snprintf(expected, sizeof(expected), "byte %llu: %s",
+             (unsigned long long)(names_row ? at - (uint64_t)8 * number : at), message);
     check_fails(braid_record_load(path, &record), BRAID_INVALID_ARGUMENT, expected);
     braid_free(bytes);
+}
+
+static void change_row(enum record_section section, uint32_t row, uint32_t number, uint64_t value,
+                       const char *message)
+{
+    change_row_at(section, row, number, value, false, message);
 }
 
 static void wrong_numbers_are_named(void **state)
@@ -227,6 +242,9 @@ static void wrong_numbers_are_named(void **state)
     change_row(RECORD_OPERATIONS, 0, 3, 2, "'work.kernel' of operations 0 is 2: there is no such");
     change_row(RECORD_KERNELS, 0, 0, 1 << 20, "'name' of kernels 0 is 1048576: its bytes end");
     change_row(RECORD_KERNELS, 0, 2, UINT64_C(1) << 32, "'module' of kernels 0");
+    change_row(RECORD_MEMORY, 0, 0, 1, "'allocation' of memory 0 is 1: there is no such row");
+    change_row_at(RECORD_MEMORY, 0, 1, 63, true, "memory 0: it is not all of an allocation");
+    change_row_at(RECORD_MEMORY, 0, 3, 5, true, "memory 0: its digest is not that of its bytes");
     change_row(RECORD_GRAPHS, 0, 0, 1, "graphs 0: its nodes are not behind those before");
 }
 
@@ -254,6 +272,8 @@ static void use(const braid_record_contents *got)
             for (uint32_t k = 0; k < node->num_befores; k++)
                 assert_true(got->befores[node->first_before + k] < i);
         }
+    for (uint32_t i = 0; i < got->num_memory; i++)
+        sum += braid_record_get_digest(got->memory[i].bytes, got->memory[i].num_bytes);
     for (uint32_t i = 0; i < got->num_modules; i++)
         if (got->modules[i].text)
             sum += strlen(got->modules[i].text);

@@ -8,9 +8,12 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { WORDS = 4, BYTES = 4 * WORDS, MUCH = (1 << 20) + 4 };
-enum { PLAIN, OF_HOST, OF_MUCH, OF_FREED, NUM_FRAMES };
+enum { WORDS = 4, BYTES = 4 * WORDS, PAGE = 4096, MUCH = (1 << 20) + 4 };
+enum { OF_HOST, OF_MUCH, OF_FREED, PLAIN, NUM_FRAMES };
 
 // add() of the module adds a number; sum(to, from) adds a word of other memory.
 static const char sum_text[] =
@@ -99,7 +102,10 @@ static int run_program(void **state)
         must(cuMemAlloc_v2(&memory[i], BYTES));
     must(cuMemAlloc_v2(&much, MUCH));
     must(cuMemAlloc_v2(&freed, BYTES));
-    must(cuMemAllocHost_v2(&pinned, BYTES));
+    // It shares no page with memory of the device.
+    pinned = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pinned, MAP_FAILED);
+    must(cuMemHostRegister_v2(pinned, PAGE, 0));
     make_graph();
     for (int frame = 0; frame < NUM_FRAMES; frame++) {
         assert_true(braid_record_frame_mark());
@@ -121,7 +127,8 @@ static int end_program(void **state)
     for (int i = 0; i < 3; i++)
         must(cuMemFree_v2(memory[i]));
     must(cuMemFree_v2(much));
-    must(cuMemFreeHost(pinned));
+    must(cuMemHostUnregister(pinned));
+    munmap(pinned, PAGE);
     must(cuEventDestroy_v2(event));
     must(cuStreamDestroy_v2(stream));
     must(cuStreamDestroy_v2(other));
@@ -162,7 +169,7 @@ static braid_import_options options_of(void **functions)
                                    .num_functions = record->num_kernels };
 }
 
-static void play(const braid_import_options *options, braid_import_info *out_info)
+static void play_plain(const braid_import_options *options, braid_import_info *out_info)
 {
     braid_import *import;
     braid_exec *exec;
@@ -192,7 +199,7 @@ static void frames_do_what_the_program_does_next(void **state)
     braid_import_options options = options_of(functions);
     for (int by_text = 0; by_text < 2; by_text++) {
         options.num_functions = by_text ? 0 : record->num_kernels;
-        play(&options, &info);
+        play_plain(&options, &info);
         read_memory(found);
         assert_memory_equal(found, expected, sizeof(found));
         assert_int_equal(received, 0); // the stack is the program's
@@ -232,7 +239,7 @@ static void mistakes_are_refused(void **state)
     braid_import_options options = options_of(functions);
     options.device = NULL;
     check_fails(braid_import_create_recorded(record, PLAIN, &options, &import),
-                BRAID_INVALID_ARGUMENT, "functions are of a frame to run");
+                BRAID_INVALID_ARGUMENT, "functions and memory are of a frame to run");
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &cpu));
     options.device = cpu;
     check_fails(braid_import_create_recorded(record, PLAIN, &options, &import), BRAID_UNSUPPORTED,
@@ -243,22 +250,89 @@ static void mistakes_are_refused(void **state)
                 BRAID_INVALID_ARGUMENT, "a list of the options is NULL");
 }
 
+// ---- the memory of the record ----
+
+static braid_import *import_with(bool makes_memory, braid_exec **out_exec)
+{
+    const braid_import_options options = { .device = device,
+                                           .is_unwatched = true,
+                                           .makes_memory = makes_memory };
+    braid_import *import;
+    check_ok(braid_import_create_recorded(record, PLAIN, &options, &import));
+    check_ok(braid_exec_create(device, braid_import_get_graph(import), NULL, out_exec));
+    return import;
+}
+
+// Twice, so that the second frame needs the memory of the first one's begin.
+static void check_plays_as_recorded(bool makes_memory)
+{
+    braid_exec *exec;
+    braid_import *import = import_with(makes_memory, &exec);
+    uint64_t digest;
+    uint32_t num = 0;
+    for (int i = 0; i < 2; i++) {
+        check_ok(braid_import_restore(import));
+        for (uint32_t k = 0; k < record->num_memory; k++) {
+            check_ok(braid_import_get_memory_digest(import, k, &digest));
+            assert_true(digest == record->memory[k].digest || digest == 0);
+        }
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        for (uint32_t k = 0; k < record->num_memory; k++) {
+            check_ok(braid_import_get_memory_digest(import, k, &digest));
+            assert_true(digest == record->memory[k].digest_behind || digest == 0);
+            num += digest != record->memory[k].digest && digest != 0;
+        }
+    }
+    assert_int_equal(num, 2 * 4); // three of the device, and the pinned one
+    check_fails(braid_import_get_memory_digest(import, record->num_memory, &digest),
+                BRAID_INVALID_ARGUMENT, "the record has no memory");
+    braid_exec_destroy(exec);
+    braid_import_destroy(import);
+}
+
+static void frames_end_as_the_recorded_one_did(void **state)
+{
+    braid_import *import;
+    (void)state;
+    check_plays_as_recorded(false);
+    braid_import_options options = { .device = device, .makes_memory = true };
+    check_fails(braid_import_create_recorded(record, PLAIN, &options, &import), BRAID_UNSUPPORTED,
+                "are taken in this process");
+    check_fails(braid_import_create_recorded(record, OF_HOST, &options, &import), BRAID_UNSUPPORTED,
+                "the record does not have the memory of this frame");
+}
+
+// This program again, without the memory of the first.
+static void another_process_runs_the_frame(void **state)
+{
+    int status;
+    (void)state;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("BRAID_RECORD_PLAYED", getenv("BRAID_RECORD_FILE"), 1);
+        unsetenv("BRAID_RECORD_FILE");
+        execl("/proc/self/exe", "another process", (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 // ---- failures ----
 
 typedef bool configure(const char *setting, const char *value);
 
-static void any_call_may_fail(void **state)
+static void check_failures(const char *const *calls, size_t num_calls, bool makes_memory)
 {
-    static const char *const calls[] = {
-        "cuModuleLoadData",     "cuModuleGetFunction", "cuFuncGetAttribute",
-        "cuMemGetAddressRange", "cuMemHostAlloc",
-    };
-    const braid_import_options options = { .device = device };
+    const braid_import_options options = { .device = device, .makes_memory = makes_memory };
     void *driver = dlopen(getenv("BRAID_RECORD_REAL"), RTLD_LAZY | RTLD_NOLOAD);
     configure *set = (configure *)(uintptr_t)dlsym(driver, "standin_configure");
-    (void)state;
     assert_non_null(set);
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+    for (size_t i = 0; i < num_calls; i++) {
         char rule[80];
         braid_import *import;
         snprintf(rule, sizeof(rule), "%s:1=999", calls[i]);
@@ -270,13 +344,95 @@ static void any_call_may_fail(void **state)
     dlclose(driver);
 }
 
+static void any_call_may_fail(void **state)
+{
+    static const char *const calls[] = {
+        "cuModuleLoadData",     "cuModuleGetFunction", "cuFuncGetAttribute",
+        "cuMemGetAddressRange", "cuMemHostAlloc",
+    };
+    (void)state;
+    check_failures(calls, sizeof(calls) / sizeof(calls[0]), false);
+}
+
+// ---- the other process ----
+
+static int open_played(void **state)
+{
+    braid_record *played;
+    (void)state;
+    check_ok(braid_record_load(getenv("BRAID_RECORD_PLAYED"), &played));
+    record = braid_record_get_contents(played);
+    *state = played;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    return 0;
+}
+
+static int close_played(void **state)
+{
+    check_ok(braid_device_close(device));
+    braid_record_destroy(*state);
+    return 0;
+}
+
+static void frames_run_at_their_addresses(void **state)
+{
+    (void)state;
+    check_plays_as_recorded(true);
+}
+
+static void any_call_for_memory_may_fail(void **state)
+{
+    static const char *const calls[] = { "cuMemGetAllocationGranularity",
+                                         "cuMemAddressReserve",
+                                         "cuMemCreate",
+                                         "cuMemMap",
+                                         "cuMemRelease",
+                                         "cuMemSetAccess",
+                                         "cuMemHostRegister" };
+    (void)state;
+    check_failures(calls, sizeof(calls) / sizeof(calls[0]), true);
+    check_plays_as_recorded(true); // nothing is left behind
+}
+
+// Where addresses are not random, those of the first process are taken here.
+static bool are_addresses_free(void)
+{
+    void *state = NULL;
+    braid_import *import;
+    open_played(&state);
+    const braid_import_options options = { .device = device, .makes_memory = true };
+    const braid_status status = braid_import_create_recorded(record, PLAIN, &options, &import);
+    const bool is_taken =
+        status && strstr(braid_error_get_message(), "are taken in this process") != NULL;
+    if (!status)
+        braid_import_destroy(import);
+    close_played(&state);
+    return !is_taken;
+}
+
+static int play(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_run_at_their_addresses),
+        cmocka_unit_test(any_call_for_memory_may_fail),
+    };
+    if (are_addresses_free())
+        return cmocka_run_group_tests(tests, open_played, close_played);
+    printf("summary: %s\n", braid_error_get_message());
+    return 77;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_do_what_the_program_does_next),
         cmocka_unit_test(other_frames_are_refused_by_name),
         cmocka_unit_test(mistakes_are_refused),
+        cmocka_unit_test(frames_end_as_the_recorded_one_did),
+        cmocka_unit_test(another_process_runs_the_frame),
         cmocka_unit_test(any_call_may_fail),
     };
+    if (getenv("BRAID_RECORD_PLAYED"))
+        return play();
     return cmocka_run_group_tests(tests, run_program, end_program);
 }

@@ -55,6 +55,17 @@ template <class Errors> class basic_imported
         return Errors::template from<void>(braid_import_update(get(), captured, &options, exec),
                                            [] {});
     }
+    // A recorded frame that can be run has these two.
+    result<void> restore() const
+    {
+        return Errors::template from<void>(braid_import_restore(get()), [] {});
+    }
+    result<std::uint64_t> memory_digest(std::uint32_t memory) const
+    {
+        std::uint64_t digest = 0;
+        braid_status status = braid_import_get_memory_digest(get(), memory, &digest);
+        return Errors::template from<std::uint64_t>(status, [&] { return digest; });
+    }
     result<void> write(std::FILE *file, braid_import_report form = BRAID_IMPORT_TEXT) const
     {
         return Errors::template from<void>(braid_import_write(get(), form, file), [] {});

@@ -71,6 +71,24 @@ struct cuda_allocation_parameters {
     uint64_t memory;
 };
 
+// CUmemAllocationProp.
+struct cuda_mapping_properties {
+    int allocation_type, handle_types, location_type, location;
+    void *security;
+    uint8_t flags[8];
+};
+
+// CUmemAccessDesc.
+struct cuda_mapping_access {
+    int location_type, location, flags;
+};
+
+enum {
+    CUDA_MAPPING_PINNED = 1, // allocation_type
+    CUDA_ON_DEVICE = 1,      // location_type
+    CUDA_READ_AND_WRITE = 3, // flags of an access
+};
+
 // One side of CUDA_MEMCPY3D.
 struct cuda_copy_side {
     size_t x, y, z, lod;

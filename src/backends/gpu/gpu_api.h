@@ -195,9 +195,22 @@ struct gpu_api {
     gpu_result (*host_free)(void *memory);
     gpu_result (*hip_signal_allocate)(void **memory, size_t bytes, unsigned flags); // HIP
     gpu_result (*pointer_attribute)(void *value, int attribute, void *pointer);
-    gpu_result (*address_range)(void **base, size_t *bytes, void *pointer);     // CUDA
-    gpu_result (*mapping_retain)(uint64_t *mapping, void *pointer);             // CUDA
-    gpu_result (*mapping_release)(uint64_t mapping);                            // CUDA
+    gpu_result (*address_range)(void **base, size_t *bytes, void *pointer); // CUDA
+    gpu_result (*mapping_retain)(uint64_t *mapping, void *pointer);         // CUDA
+    gpu_result (*mapping_release)(uint64_t mapping);                        // CUDA
+    // Addresses that the caller chooses, all of CUDA. Properties and access: cuda_layouts.h.
+    gpu_result (*mapping_granularity)(size_t *bytes, const void *properties, int option);
+    gpu_result (*address_reserve)(void **memory, size_t bytes, size_t alignment, void *wish,
+                                  unsigned long long flags);
+    gpu_result (*address_free)(void *memory, size_t bytes);
+    gpu_result (*mapping_create)(uint64_t *mapping, size_t bytes, const void *properties,
+                                 unsigned long long flags);
+    gpu_result (*mapping_map)(void *memory, size_t bytes, size_t offset, uint64_t mapping,
+                              unsigned long long flags);
+    gpu_result (*mapping_access)(void *memory, size_t bytes, const void *access, size_t num);
+    gpu_result (*mapping_unmap)(void *memory, size_t bytes);
+    gpu_result (*host_register)(void *memory, size_t bytes, unsigned flags);    // CUDA
+    gpu_result (*host_unregister)(void *memory);                                // CUDA
     gpu_result (*hip_address_range)(void **base, size_t *bytes, void *pointer); // HIP
 
     // Streams and events

@@ -54,6 +54,15 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(address_range), MAY_CUDA("cuMemGetAddressRange_v2") },
     { SLOT(mapping_retain), MAY_CUDA("cuMemRetainAllocationHandle") },
     { SLOT(mapping_release), MAY_CUDA("cuMemRelease") },
+    { SLOT(mapping_granularity), MAY_CUDA("cuMemGetAllocationGranularity") },
+    { SLOT(address_reserve), MAY_CUDA("cuMemAddressReserve") },
+    { SLOT(address_free), MAY_CUDA("cuMemAddressFree") },
+    { SLOT(mapping_create), MAY_CUDA("cuMemCreate") },
+    { SLOT(mapping_map), MAY_CUDA("cuMemMap") },
+    { SLOT(mapping_access), MAY_CUDA("cuMemSetAccess") },
+    { SLOT(mapping_unmap), MAY_CUDA("cuMemUnmap") },
+    { SLOT(host_register), MAY_CUDA("cuMemHostRegister_v2") },
+    { SLOT(host_unregister), MAY_CUDA("cuMemHostUnregister") },
     { SLOT(hip_address_range), MAY_HIP("hipMemGetAddressRange") },
 
     // Streams and events

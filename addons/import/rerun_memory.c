@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a recorded frame in another process: at the same addresses, so that no pointer
+// moves, neither in arguments nor in memory.
+//
+// The driver and the host are asked for the addresses. Who gives another address is refused.
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "import/rerun.h"
+
+static braid_status no_memory(void)
+{
+    return braid_error_no_memory("the memory of a recorded frame");
+}
+
+static const braid_record_allocation *allocation_of(const struct import_memory *memory,
+                                                    uint32_t buffer)
+{
+    return &memory->recorded.record->allocations[import_buffers(memory)[buffer].node];
+}
+
+static bool is_on_host(const braid_record_allocation *of)
+{
+    return of->kind == BRAID_RECORD_PINNED || of->kind == BRAID_RECORD_HOST;
+}
+
+// ---- which ranges ----
+
+static int compare_ranges(const void *left, const void *right)
+{
+    const struct rerun_range *a = left, *b = right;
+    return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+static struct cuda_mapping_properties properties_of(const struct gpu_backend *gpu)
+{
+    return (struct cuda_mapping_properties){ .allocation_type = CUDA_MAPPING_PINNED,
+                                             .location_type = CUDA_ON_DEVICE,
+                                             .location = gpu->device };
+}
+
+static struct rerun_range widen(struct rerun_range range, uint64_t granularity)
+{
+    const uint64_t end = range.begin + range.bytes, first = range.begin / granularity * granularity;
+    range.begin = first;
+    range.bytes = (end - first + granularity - 1) / granularity * granularity;
+    return range;
+}
+
+static braid_status list_ranges(const struct import_memory *memory, struct array *ranges)
+{
+    for (uint32_t i = memory->num_given; i < memory->buffers.num; i++) {
+        const braid_record_allocation *of = allocation_of(memory, i);
+        const struct rerun_range range = { of->address, of->bytes, is_on_host(of), false, false };
+        if (of->kind == BRAID_RECORD_VARIABLE || import_buffers(memory)[i].begin != of->address)
+            continue;
+        if (of->kind == BRAID_RECORD_FOREIGN || of->address != of->device_address)
+            return braid_error(BRAID_UNSUPPORTED,
+                               "the recorded frame has memory at 0x%llx of another process or "
+                               "interface, or with two addresses: it cannot be made again",
+                               (unsigned long long)of->address);
+        if (!braid_array_put(ranges, &range, sizeof(range)))
+            return no_memory();
+    }
+    return BRAID_OK;
+}
+
+// Memory that was freed and given again would be two buffers at one place, without an order.
+static braid_status check_ranges(const struct array *ranges)
+{
+    const struct rerun_range *all = ranges->items;
+    for (size_t i = 1; i < ranges->num; i++) {
+        if (all[i].begin < all[i - 1].begin + all[i - 1].bytes)
+            return braid_error(BRAID_UNSUPPORTED,
+                               "the recorded frame frees the memory at 0x%llx and gets it again: "
+                               "it cannot be made again",
+                               (unsigned long long)all[i].begin);
+    }
+    return BRAID_OK;
+}
+
+// Neighbours share a page, or a piece of the driver's.
+static void join_ranges(struct array *ranges, uint64_t granularity)
+{
+    struct rerun_range *all = ranges->items;
+    size_t num = 0;
+    for (size_t i = 0; i < ranges->num; i++) {
+        const struct rerun_range range =
+            widen(all[i], all[i].is_on_host ? (uint64_t)sysconf(_SC_PAGESIZE) : granularity);
+        struct rerun_range *last = num ? &all[num - 1] : NULL;
+        if (last && range.is_on_host == last->is_on_host &&
+            range.begin <= last->begin + last->bytes)
+            last->bytes = range.begin + range.bytes - last->begin;
+        else
+            all[num++] = range;
+    }
+    ranges->num = num;
+}
+
+// ---- making them ----
+
+static braid_status refuse(const struct rerun_range *range)
+{
+    return braid_error(BRAID_UNSUPPORTED,
+                       "the %llu bytes at 0x%llx, which the recorded frame uses, are taken in this "
+                       "process: another one may have them free",
+                       (unsigned long long)range->bytes, (unsigned long long)range->begin);
+}
+
+static braid_status make_on_host(const struct gpu_backend *gpu, struct rerun_range *range)
+{
+    void *wish = (void *)(uintptr_t)range->begin; // NOLINT
+    void *got = mmap(wish, range->bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got != MAP_FAILED && got != wish)
+        munmap(got, range->bytes);
+    if (got != wish)
+        return refuse(range);
+    range->is_reserved = true;
+    const braid_status status =
+        braid_gpu_check(gpu, gpu->api->host_register(wish, range->bytes, 0),
+                        &gpu->api->host_register, "pinning the memory of a recorded frame");
+    range->is_mapped = !status;
+    return status;
+}
+
+static braid_status map_on_device(const struct gpu_backend *gpu, struct rerun_range *range)
+{
+    const struct gpu_api *api = gpu->api;
+    const struct cuda_mapping_properties properties = properties_of(gpu);
+    const struct cuda_mapping_access access = { CUDA_ON_DEVICE, gpu->device, CUDA_READ_AND_WRITE };
+    void *at = (void *)(uintptr_t)range->begin; // NOLINT
+    uint64_t mapping = 0;
+    braid_status status =
+        braid_gpu_check(gpu, api->mapping_create(&mapping, range->bytes, &properties, 0),
+                        &api->mapping_create, "allocating the memory of a recorded frame");
+    if (status)
+        return status;
+    status = braid_gpu_check(gpu, api->mapping_map(at, range->bytes, 0, mapping, 0),
+                             &api->mapping_map, "mapping the memory of a recorded frame");
+    range->is_mapped = !status;
+    // The mapping keeps the memory.
+    const braid_status released =
+        braid_gpu_check(gpu, api->mapping_release(mapping), &api->mapping_release,
+                        "mapping the memory of a recorded frame");
+    if (!status)
+        status = released;
+    return status ? status
+                  : braid_gpu_check(gpu, api->mapping_access(at, range->bytes, &access, 1),
+                                    &api->mapping_access,
+                                    "giving access to the memory of a recorded frame");
+}
+
+static braid_status make_on_device(const struct gpu_backend *gpu, struct rerun_range *range)
+{
+    const struct gpu_api *api = gpu->api;
+    void *wish = (void *)(uintptr_t)range->begin, *got = NULL; // NOLINT
+    braid_status status =
+        braid_gpu_check(gpu, api->address_reserve(&got, range->bytes, 0, wish, 0),
+                        &api->address_reserve, "reserving the addresses of a recorded frame");
+    if (status)
+        return status;
+    if (got != wish) {
+        braid_gpu_check_freed(gpu, api->address_free(got, range->bytes), &api->address_free,
+                              "giving up other addresses");
+        return refuse(range);
+    }
+    range->is_reserved = true;
+    return map_on_device(gpu, range);
+}
+
+static bool has_calls(const struct gpu_api *api)
+{
+    return api->mapping_granularity && api->address_reserve && api->address_free &&
+           api->mapping_create && api->mapping_map && api->mapping_access && api->mapping_unmap &&
+           api->mapping_release && api->host_register && api->host_unregister;
+}
+
+braid_status braid_import_rerun_make_memory(const struct import_memory *memory,
+                                            struct import_rerun *rerun)
+{
+    const struct gpu_backend *gpu = rerun->gpu;
+    const struct cuda_mapping_properties properties = properties_of(gpu);
+    size_t granularity = 0;
+    if (!has_calls(gpu->api))
+        return braid_error(BRAID_UNSUPPORTED, "this driver gives no addresses by choice, so that a "
+                                              "recorded frame has no memory");
+    braid_status status =
+        braid_gpu_check(gpu, gpu->api->mapping_granularity(&granularity, &properties, 0),
+                        &gpu->api->mapping_granularity, "asking how memory is mapped");
+    if (!status)
+        status = list_ranges(memory, &rerun->ranges);
+    if (status || !rerun->ranges.num)
+        return status;
+    struct rerun_range *ranges = rerun->ranges.items;
+    qsort(ranges, rerun->ranges.num, sizeof(*ranges), compare_ranges);
+    status = check_ranges(&rerun->ranges);
+    if (!status)
+        join_ranges(&rerun->ranges, granularity);
+    for (size_t i = 0; i < rerun->ranges.num && !status; i++)
+        status =
+            ranges[i].is_on_host ? make_on_host(gpu, &ranges[i]) : make_on_device(gpu, &ranges[i]);
+    return status;
+}
+
+static void free_range(const struct gpu_backend *gpu, const struct rerun_range *range)
+{
+    const struct gpu_api *api = gpu->api;
+    void *at = (void *)(uintptr_t)range->begin; // NOLINT
+    if (range->is_mapped && range->is_on_host)
+        braid_gpu_check_freed(gpu, api->host_unregister(at), &api->host_unregister,
+                              "freeing the memory of a recorded frame");
+    if (range->is_mapped && !range->is_on_host)
+        braid_gpu_check_freed(gpu, api->mapping_unmap(at, range->bytes), &api->mapping_unmap,
+                              "freeing the memory of a recorded frame");
+    if (range->is_reserved && !range->is_on_host)
+        braid_gpu_check_freed(gpu, api->address_free(at, range->bytes), &api->address_free,
+                              "freeing the addresses of a recorded frame");
+    if (range->is_reserved && range->is_on_host)
+        munmap(at, range->bytes);
+}
+
+void braid_import_rerun_free_memory(struct import_rerun *rerun)
+{
+    const struct rerun_range *ranges = rerun->ranges.items;
+    for (size_t i = 0; i < rerun->ranges.num; i++)
+        free_range(rerun->gpu, &ranges[i]);
+    rerun->ranges.num = 0;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual addresses that the program chooses, and memory that it maps there.
+//
+// A reservation is a mapping of the host that nobody may touch. Memory that is mapped there counts
+// as a block of the device, one for each call.
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "context.h"
+#include "entry.h"
+#include "memory.h"
+#include "world.h"
+
+enum { GRANULARITY = 4096 };
+
+struct handle {
+    size_t bytes;
+};
+
+CUresult cuMemGetAllocationGranularity(size_t *out_bytes, const void *properties, int option)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out_bytes == NULL || properties == NULL || (option != 0 && option != 1))
+        return CUDA_ERROR_INVALID_VALUE;
+    *out_bytes = GRANULARITY;
+    return CUDA_SUCCESS;
+}
+
+// The address is a wish: another is given where it is taken.
+CUresult cuMemAddressReserve(CUdeviceptr *out_memory, size_t bytes, size_t alignment,
+                             CUdeviceptr wish, unsigned long long flags)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out_memory == NULL || bytes == 0 || bytes % GRANULARITY != 0 || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    (void)alignment;
+    void *memory =
+        mmap((void *)(uintptr_t)wish, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *out_memory = (CUdeviceptr)(uintptr_t)memory;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr memory, size_t bytes)
+{
+    CUresult sticky;
+    CUresult result = entry_begin_release(__func__, &sticky);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return munmap((void *)(uintptr_t)memory, bytes) == 0 ? sticky : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *out_handle, size_t bytes, const void *properties,
+                     unsigned long long flags)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out_handle == NULL || bytes == 0 || bytes % GRANULARITY != 0 || properties == NULL ||
+        flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct handle *handle = malloc(sizeof(*handle));
+    if (handle == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    handle->bytes = bytes;
+    *out_handle = (uintptr_t)handle;
+    return CUDA_SUCCESS;
+}
+
+void mapping_release_handle(CUmemGenericAllocationHandle handle)
+{
+    free((void *)(uintptr_t)handle); // NOLINT
+}
+
+CUresult cuMemMap(CUdeviceptr memory, size_t bytes, size_t offset,
+                  CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const struct handle *of = (const struct handle *)(uintptr_t)handle; // NOLINT
+    if (of == NULL || bytes != of->bytes || offset != 0 || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    world_lock();
+    result = memory_map(context_current(), (void *)(uintptr_t)memory, bytes);
+    world_unlock();
+    return result;
+}
+
+CUresult cuMemSetAccess(CUdeviceptr memory, size_t bytes, const void *access, size_t num)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (access == NULL || num != 1)
+        return CUDA_ERROR_INVALID_VALUE;
+    return mprotect((void *)(uintptr_t)memory, bytes, PROT_READ | PROT_WRITE) == 0
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemUnmap(CUdeviceptr memory, size_t bytes)
+{
+    CUresult sticky;
+    CUresult result = entry_begin_release(__func__, &sticky);
+    if (result != CUDA_SUCCESS)
+        return result;
+    (void)bytes;
+    world_lock();
+    result = memory_unmap((void *)(uintptr_t)memory);
+    world_unlock();
+    return result == CUDA_SUCCESS ? sticky : result;
+}
