@@ -103,6 +103,8 @@ braid_status braid_import_memory_add_recorded(struct import_memory *memory);
 enum import_place braid_import_memory_find_recorded(const struct import_memory *memory,
                                                     uint32_t node, uint64_t address,
                                                     uint32_t *out_buffer);
+// Whether the record has the memory where the frame begins: it is the last one.
+bool braid_import_has_contents(const struct import_recorded *recorded);
 // The bytes that copies from the host wrote there before a node. Other copies of the frame may send
 // the same. copy->node tells whether the frame has any.
 braid_status braid_import_memory_fill_recorded(const struct import_memory *memory, uint32_t node,

@@ -72,6 +72,13 @@ enum import_place braid_import_memory_find_recorded(const struct import_memory *
 
 // ---- contents ----
 
+bool braid_import_has_contents(const struct import_recorded *recorded)
+{
+    const braid_record_contents *record = recorded->record;
+    return record->num_memory && record->num_frames &&
+           recorded->first == record->frames[record->num_frames - 1].first_operation;
+}
+
 enum { UNKNOWN, KNOWN, CHANGES };
 
 // The bytes of the memory that a piece of work writes, if it is one range.
@@ -228,6 +235,17 @@ static void mark_before(const struct captured_graph *captured, uint32_t node, ui
     }
 }
 
+// All that the memory had where the frame begins.
+static void take_kept(const braid_record_contents *record, struct import_copy *copy)
+{
+    for (uint32_t i = 0; i < record->num_memory; i++) {
+        const braid_record_memory *of = &record->memory[i];
+        const uint64_t begin = record->allocations[of->allocation].address;
+        if (meets(begin, of->num_bytes, copy->begin, copy->bytes))
+            take_write(of->bytes, begin, of->num_bytes, copy);
+    }
+}
+
 // Writes of the frame without known bytes are accesses of their nodes, as are those of its graphs.
 // Copies behind the node come in a second turn, when its own bytes are known. Kernels before the
 // frame are not looked at.
@@ -235,11 +253,14 @@ static void fill(const struct import_memory *memory, uint32_t node, const uint64
                  struct import_copy *copy)
 {
     const struct import_recorded *recorded = &memory->recorded;
-    for (uint32_t i = 0; i < recorded->record->num_allocations; i++) {
+    const bool is_kept = braid_import_has_contents(recorded);
+    if (is_kept)
+        take_kept(recorded->record, copy);
+    for (uint32_t i = 0; i < recorded->record->num_allocations && !is_kept; i++) {
         if (recorded->record->allocations[i].born == BRAID_RECORD_NONE)
             take_contents(memory, i, copy);
     }
-    for (uint32_t k = 0; k < 2 * recorded->end; k++) {
+    for (uint32_t k = is_kept ? recorded->first : 0; k < 2 * recorded->end; k++) {
         const uint32_t i = k % recorded->end;
         const braid_record_work *work = &recorded->record->operations[i].work;
         const bool is_first = k < recorded->end, is_in_frame = i >= recorded->first;

@@ -419,13 +419,6 @@ void braid_import_rerun_finish(struct import_rerun *rerun)
 
 // ---- contents ----
 
-bool braid_import_has_contents(const struct import_recorded *recorded)
-{
-    const braid_record_contents *record = recorded->record;
-    return record->num_memory && record->num_frames &&
-           recorded->first == record->frames[record->num_frames - 1].first_operation;
-}
-
 static braid_status check_contents(const char *function, const braid_import *import)
 {
     if (!import)

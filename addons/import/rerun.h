@@ -38,9 +38,6 @@ braid_status braid_import_rerun_make_memory(const struct import_memory *memory,
                                             struct import_rerun *rerun);
 void braid_import_rerun_free_memory(struct import_rerun *rerun);
 
-// Whether the record has the frame's memory.
-bool braid_import_has_contents(const struct import_recorded *recorded);
-
 // The device is open.
 void braid_import_rerun_finish(struct import_rerun *rerun);
 

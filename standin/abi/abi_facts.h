@@ -41,6 +41,7 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUlaunchAttribute)                                                                           \
     X(CUlaunchConfig)                                                                              \
     X(CUmemAccessDesc)                                                                             \
+    X(CUmemAllocationProp)                                                                         \
     X(CUDA_MEM_ALLOC_NODE_PARAMS)                                                                  \
     X(CUmemPoolProps)
 

@@ -125,15 +125,17 @@ CUresult cuPointerGetAttribute(void *out_value, CUpointer_attribute attribute, C
 CUresult cuPointerGetAttributes(unsigned num_attributes, CUpointer_attribute *attributes,
                                 void **values, CUdeviceptr memory);
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *out_start, size_t *out_bytes, CUdeviceptr memory);
-CUresult cuMemGetAllocationGranularity(size_t *out_bytes, const void *properties, int option);
+CUresult cuMemGetAllocationGranularity(size_t *out_bytes, const CUmemAllocationProp *properties,
+                                       CUmemAllocationGranularity_flags option);
 CUresult cuMemAddressReserve(CUdeviceptr *out_memory, size_t bytes, size_t alignment,
                              CUdeviceptr wish, unsigned long long flags);
 CUresult cuMemAddressFree(CUdeviceptr memory, size_t bytes);
-CUresult cuMemCreate(CUmemGenericAllocationHandle *out_handle, size_t bytes, const void *properties,
-                     unsigned long long flags);
+CUresult cuMemCreate(CUmemGenericAllocationHandle *out_handle, size_t bytes,
+                     const CUmemAllocationProp *properties, unsigned long long flags);
 CUresult cuMemMap(CUdeviceptr memory, size_t bytes, size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags);
-CUresult cuMemSetAccess(CUdeviceptr memory, size_t bytes, const void *access, size_t num);
+CUresult cuMemSetAccess(CUdeviceptr memory, size_t bytes, const CUmemAccessDesc *access,
+                        size_t num);
 CUresult cuMemUnmap(CUdeviceptr memory, size_t bytes);
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out_handle, void *memory);
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle);

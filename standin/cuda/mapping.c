@@ -17,12 +17,13 @@ struct handle {
     size_t bytes;
 };
 
-CUresult cuMemGetAllocationGranularity(size_t *out_bytes, const void *properties, int option)
+CUresult cuMemGetAllocationGranularity(size_t *out_bytes, const CUmemAllocationProp *properties,
+                                       CUmemAllocationGranularity_flags option)
 {
     CUresult result = entry_begin_in_context(__func__);
     if (result != CUDA_SUCCESS)
         return result;
-    if (out_bytes == NULL || properties == NULL || (option != 0 && option != 1))
+    if (out_bytes == NULL || properties == NULL || option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
         return CUDA_ERROR_INVALID_VALUE;
     *out_bytes = GRANULARITY;
     return CUDA_SUCCESS;
@@ -55,14 +56,14 @@ CUresult cuMemAddressFree(CUdeviceptr memory, size_t bytes)
     return munmap((void *)(uintptr_t)memory, bytes) == 0 ? sticky : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuMemCreate(CUmemGenericAllocationHandle *out_handle, size_t bytes, const void *properties,
-                     unsigned long long flags)
+CUresult cuMemCreate(CUmemGenericAllocationHandle *out_handle, size_t bytes,
+                     const CUmemAllocationProp *properties, unsigned long long flags)
 {
     CUresult result = entry_begin_in_context(__func__);
     if (result != CUDA_SUCCESS)
         return result;
     if (out_handle == NULL || bytes == 0 || bytes % GRANULARITY != 0 || properties == NULL ||
-        flags != 0)
+        flags != 0 || properties->location.id != context_current()->device)
         return CUDA_ERROR_INVALID_VALUE;
     struct handle *handle = malloc(sizeof(*handle));
     if (handle == NULL)
@@ -92,12 +93,12 @@ CUresult cuMemMap(CUdeviceptr memory, size_t bytes, size_t offset,
     return result;
 }
 
-CUresult cuMemSetAccess(CUdeviceptr memory, size_t bytes, const void *access, size_t num)
+CUresult cuMemSetAccess(CUdeviceptr memory, size_t bytes, const CUmemAccessDesc *access, size_t num)
 {
     CUresult result = entry_begin_in_context(__func__);
     if (result != CUDA_SUCCESS)
         return result;
-    if (access == NULL || num != 1)
+    if (access == NULL || num != 1 || access->location.id != context_current()->device)
         return CUDA_ERROR_INVALID_VALUE;
     return mprotect((void *)(uintptr_t)memory, bytes, PROT_READ | PROT_WRITE) == 0
                ? CUDA_SUCCESS

@@ -15,19 +15,22 @@
 enum { WORDS = 4, BYTES = 4 * WORDS, PAGE = 4096, MUCH = (1 << 20) + 4 };
 enum { OF_HOST, OF_MUCH, OF_FREED, PLAIN, NUM_FRAMES };
 
-// add() of the module adds a number; sum(to, from) adds a word of other memory.
+// sum(to, from) adds a word of other memory; follow(table, to) puts one that the table points to.
 static const char sum_text[] =
     ".version 7.8\n.target sm_90\n.address_size 64\n"
     ".visible .entry sum(.param .u64 to, .param .u64 from)\n{\n"
     ".reg .b64 %d<2>;\n.reg .b32 %r<3>;\nld.param.u64 %d0, [to];\nld.param.u64 %d1, [from];\n"
     "ld.global.u32 %r0, [%d0];\nld.global.u32 %r1, [%d1];\nadd.u32 %r2, %r0, %r1;\n"
-    "st.global.u32 [%d0], %r2;\nret;\n}\n";
+    "st.global.u32 [%d0], %r2;\nret;\n}\n"
+    ".visible .entry follow(.param .u64 at, .param .u64 to)\n{\n"
+    ".reg .b64 %d<3>;\n.reg .b32 %r;\nld.param.u64 %d0, [at];\nld.param.u64 %d1, [to];\n"
+    "ld.u64 %d2, [%d0];\nld.u32 %r, [%d2];\nst.u32 [%d1], %r;\nret;\n}\n";
 
 static CUmodule module;
-static CUfunction sum;
+static CUfunction sum, follow;
 static CUstream stream, other;
 static CUevent event;
-static CUdeviceptr memory[3], much, freed;
+static CUdeviceptr memory[3], much, freed, table;
 static void *pinned;
 static CUgraphExec executable;
 static uint32_t received;
@@ -51,6 +54,7 @@ static void nothing_to_do(void *user)
 static void run_plain(void)
 {
     const uint32_t sent[WORDS] = { 5, 6, 7, 8 };
+    CUdeviceptr to = memory[2] + 12;
     must(cuMemcpyHtoDAsync_v2(memory[0], sent, BYTES, stream));
     launch_add(stream, memory[0], 3);
     launch_add(other, memory[1], 4);
@@ -61,6 +65,8 @@ static void run_plain(void)
     must(cuMemcpyDtoHAsync_v2(pinned, memory[0], BYTES, stream));
     must(cuMemcpyHtoDAsync_v2(memory[2], pinned, BYTES, stream));
     must(cuMemsetD32Async(memory[2] + 8, 77, 1, stream));
+    void *arguments[] = { &table, &to };
+    must(cuLaunchKernel(follow, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
     must(cuMemcpyDtoHAsync_v2(&received, memory[0], 4, stream));
     must(cuStreamSynchronize(stream));
 }
@@ -95,6 +101,7 @@ static int run_program(void **state)
     open_program(state);
     must(cuModuleLoadData(&module, sum_text));
     must(cuModuleGetFunction(&sum, module, "sum"));
+    must(cuModuleGetFunction(&follow, module, "follow"));
     must(cuStreamCreate(&stream, 0));
     must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
     must(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
@@ -102,6 +109,9 @@ static int run_program(void **state)
         must(cuMemAlloc_v2(&memory[i], BYTES));
     must(cuMemAlloc_v2(&much, MUCH));
     must(cuMemAlloc_v2(&freed, BYTES));
+    // Its pointer is known by the memory of the record alone.
+    must(cuMemAlloc_v2(&table, sizeof(memory[1])));
+    must(cuMemcpyHtoD_v2(table, &memory[1], sizeof(memory[1])));
     // It shares no page with memory of the device.
     pinned = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(pinned, MAP_FAILED);
@@ -127,6 +137,7 @@ static int end_program(void **state)
     for (int i = 0; i < 3; i++)
         must(cuMemFree_v2(memory[i]));
     must(cuMemFree_v2(much));
+    must(cuMemFree_v2(table));
     must(cuMemHostUnregister(pinned));
     munmap(pinned, PAGE);
     must(cuEventDestroy_v2(event));
@@ -161,10 +172,11 @@ static braid_import_options options_of(void **functions)
         const char *name = record->kernels[i].name;
         functions[i] = strcmp(name, "add") == 0   ? (void *)program.add
                        : strcmp(name, "sum") == 0 ? (void *)sum
-                                                  : NULL;
+                                                  : (void *)follow;
     }
     return (braid_import_options){ .device = device,
                                    .is_unwatched = true,
+                                   .follows_pointers = true,
                                    .functions = functions,
                                    .num_functions = record->num_kernels };
 }

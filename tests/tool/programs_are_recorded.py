@@ -5,6 +5,7 @@ usage: programs_are_recorded.py BRAID PROGRAM
 """
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -60,10 +61,59 @@ def failures_are_told():
     assert done.status == 2 and "which program?" in done.err, done
 
 
+def digest(data):
+    """As braid_record_get_digest makes it."""
+    words = [len(data)] + [int.from_bytes(data[at:at + 8], "little") for at in range(0, len(data) - 7, 8)]
+    words.append(int.from_bytes(data[len(data) // 8 * 8:], "little"))
+    found = 0
+    for word in words:
+        found = (found ^ word) * 0x9E3779B97F4A7C15 % 2 ** 64
+        found ^= found >> 32
+    return found or 1
+
+
+def change_the_end_of_memory():
+    """The digest behind the frame, of the first block."""
+    with open(FILE, "rb") as file:
+        data = bytearray(file.read())
+    begin = struct.unpack_from("<Q", data, 32 + 24 * 12)[0]
+    struct.pack_into("<Q", data, begin + 8 * 4, 77)
+    struct.pack_into("<Q", data, len(data) - 8, digest(data[:-8]))
+    with open(FILE, "wb") as file:
+        file.write(data)
+
+
+def recorded_frames_run_again():
+    done = record("--marks", "--memory", "100", "--from", "0", "--", PROGRAM, "5", "mark")
+    assert "memory of the last frame: 1 block with 4 bytes" in done.out, done.out
+    done = braid("run", FILE, "--frames", "3")
+    if "are taken in this process" in done.err:  # by chance
+        return
+    assert done.status == 0, done
+    assert "frame 1 of 2: " in done.out and "1 block with 4 bytes, at the recorded addresses" in done.out, done.out
+    assert len(re.findall(r"us, the median of 3 frames.*; all memory ends as in the program", done.out)) == 2, done.out
+    change_the_end_of_memory()
+    done = braid("run", FILE)
+    assert done.status == 1 and done.out.count("    4 bytes at 0x") == 2, done
+    assert done.out.count("; 1 block differs:") == 2, done.out
+
+
+def records_without_memory_do_not_run():
+    done = record("--marks", "--memory", "3", "--from", "0", "--", PROGRAM, "5", "mark")
+    assert "the program has 4 bytes of memory, and --memory allows 3" in done.err, done.err
+    done = braid("run", FILE)
+    assert done.status == 2 and "record it with --memory" in done.err, done
+    done = braid("run", FILE, "--json", "-")
+    assert done.status == 2 and "takes only --frames, --lanes, --device and --mode" in done.err, done
+    done = record("--memory", "3", "--", PROGRAM, "5")
+    assert done.status == 2 and "--memory needs --marks" in done.err, done
+
+
 def nothing_is_left_behind():
     assert not [name for name in os.listdir(os.environ["TMPDIR"]) if name.startswith("braid-record-")]
 
 
 os.environ["TMPDIR"] = FOLDER
 sys.exit(run([frames_are_found_by_their_launches, the_number_of_frames_is_the_users, marks_are_frames,
-              without_frames_all_is_recorded, failures_are_told, nothing_is_left_behind]))
+              without_frames_all_is_recorded, failures_are_told, recorded_frames_run_again, records_without_memory_do_not_run,
+              nothing_is_left_behind]))

@@ -31,6 +31,9 @@ static const char help[] =
     "  --marks           frames are those that the program marks; nothing is noted before\n"
     "  --contents N      keep the first N bytes of each allocation, as they are in the end\n"
     "                    (default: 0)\n"
+    "  --memory N        keep the memory of the program where the last frame begins, for 'braid "
+    "run';\n"
+    "                    over N bytes, none; with --marks\n"
     "  --copy-bytes N    keep the bytes of copies from the host up to N (default: 1048576)\n"
     "  --help            print this text\n";
 
@@ -38,7 +41,7 @@ enum { PATH_BYTES = 4096 };
 
 struct options {
     const char *out;
-    uint64_t from, frames, copy_bytes, contents;
+    uint64_t from, frames, copy_bytes, contents, memory;
     bool by_marks;
 };
 
@@ -103,6 +106,7 @@ static void set_environment(const struct options *options, const char *folder, c
     set_number("BRAID_RECORD_FRAMES", options->frames);
     set_number("BRAID_RECORD_BYTES", options->copy_bytes);
     set_number("BRAID_RECORD_CONTENTS", options->contents);
+    set_number("BRAID_RECORD_KEPT", options->memory);
 }
 
 // The program may go to another folder before it ends.
@@ -194,6 +198,12 @@ static void print_record(const char *path, const braid_record_contents *contents
                output_plural(contents->frames[i].num_operations));
     if (contents->num_frames == 0)
         printf("  no part of the launches repeats: all operations are in the record\n");
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < contents->num_memory; i++)
+        bytes += contents->memory[i].num_bytes;
+    if (contents->num_memory > 0)
+        printf("  memory of the last frame: %" PRIu32 " block%s with %" PRIu64 " bytes\n",
+               contents->num_memory, output_plural(contents->num_memory), bytes);
     for (uint32_t i = 0; i < contents->num_strangers; i++)
         printf("  not understood: %s, %" PRIu64 " call%s\n", contents->strangers[i].name,
                contents->strangers[i].num_calls, output_plural(contents->strangers[i].num_calls));
@@ -220,6 +230,7 @@ enum exit_status command_record(int argc, char **argv)
         ARGUMENT_NUMBER("frames", struct options, frames, 1, UINT32_MAX),
         ARGUMENT_NUMBER("copy-bytes", struct options, copy_bytes, 0, UINT32_MAX),
         ARGUMENT_NUMBER("contents", struct options, contents, 0, UINT32_MAX),
+        ARGUMENT_NUMBER("memory", struct options, memory, 1, UINT64_MAX),
         ARGUMENT_FLAG("marks", struct options, by_marks),
         { .name = NULL },
     };
@@ -231,6 +242,9 @@ enum exit_status command_record(int argc, char **argv)
         arguments_read("record", help, argc, argv, known_options, &options, &is_help);
     if (status != EXIT_DONE || is_help)
         return status;
+    if (options.memory && !options.by_marks)
+        return fail(EXIT_BAD_FILE, "--memory needs --marks: nobody knows otherwise where a frame "
+                                   "begins");
     if (optind == argc)
         return fail(EXIT_BAD_FILE, "which program? braid record -- PROGRAM ...");
     if (unlink(options.out) != 0 && errno != ENOENT)

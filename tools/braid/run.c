@@ -14,8 +14,10 @@
 #include "graph_costs.h"
 #include "output.h"
 #include "progress.h"
+#include "report_record.h"
 #include "run_arguments.h"
 #include "run_profile.h"
+#include "run_record.h"
 #include "run_report.h"
 #include "task_graph.h"
 #include "time_scale.h"
@@ -175,6 +177,8 @@ enum exit_status command_run(int argc, char **argv)
     enum exit_status status = run_arguments_read(argc, argv, &arguments);
     if (status != EXIT_DONE || arguments.is_help)
         return status;
+    if (report_is_record(arguments.path))
+        return run_record(&arguments);
     struct dot_file file;
     status = dot_file_read(arguments.path, &arguments.limits, &file);
     if (status != EXIT_DONE)

@@ -10,10 +10,14 @@
 
 static const char help[] =
     "usage: braid run FILE.dot [options]\n"
+    "       braid run RECORD [--frames N] [--lanes K] [--device NAME] [--mode MODE]\n"
     "\n"
     "Plans the graph in FILE ('-': standard input), replays it with each node busy for its cost,\n"
     "checks the order of every edge in every frame by recorded times, and prints the measured\n"
     "makespan beside the planned one, in the file's unit where that is a time, else in us.\n"
+    "\n"
+    "Of a record with memory (braid record --memory), it runs the last frame again, on one lane\n"
+    "and as planned, and compares the memory with that of the program behind its frame.\n"
     "\n"
     "  --frames N        how many frames to run (default 100)\n"
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
