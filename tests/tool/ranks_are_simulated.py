@@ -75,6 +75,11 @@ def patterns_have_what_they_are_called():
     assert whole["tasks"] == 35 and whole["messages"] > 0
 
 
+def plans_that_would_wait_in_a_circle_are_made_wide():
+    """A worker then takes first what could begin first. With the limit of workers in the plan the efficiency is 0.332."""
+    assert simulate("--ranks", "4", "--pattern", "cholesky")[0]["efficiency"] > 0.5
+
+
 def a_thousand_ranks_are_simulated_and_drawn():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "curve.svg")
@@ -114,6 +119,7 @@ if __name__ == "__main__":
         messages_overlap_with_what_needs_them_not,
         ranks_of_a_host_share_its_cores,
         patterns_have_what_they_are_called,
+        plans_that_would_wait_in_a_circle_are_made_wide,
         a_thousand_ranks_are_simulated_and_drawn,
         wrong_words_are_refused,
     ]))

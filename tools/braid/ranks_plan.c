@@ -252,11 +252,13 @@ static bool take_steps(struct ranks_plan *plan, const uint32_t *nodes, const bra
 static enum exit_status plan_graph(struct ranks_plan *plan, const uint32_t *nodes,
                                    const braid_graph *graph, uint32_t num_workers, bool is_free)
 {
+    // A wide plan has no limit of workers: it tells when each node could run at the soonest, and
+    // workers take nodes in that order. With the limit, nodes with late messages would come first.
     const braid_schedule_options options = {
         // Receives are planned for lanes of their own as well.
         .max_lanes = is_free ? BRAID_ALL_LANES : num_workers + 2,
         .fixed_lanes = is_free,
-        .costs = &(braid_cost_model){ .max_concurrent = num_workers },
+        .costs = &(braid_cost_model){ .max_concurrent = is_free ? 0 : num_workers },
     };
     braid_schedule *schedule;
     if (braid_schedule_create(graph, &options, &schedule) != BRAID_OK)
