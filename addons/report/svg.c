@@ -774,9 +774,10 @@ static void write_lane_name(const struct svg *svg, uint32_t lane)
     const unsigned percent = busy_percent(svg->timeline, lane);
     svg_write_text_at(svg, "lane", x, has_places && svg->row_height >= 30 ? y - 5 : y);
     if (has_places)
-        fprintf(svg->file, "<tspan class=\"busy\">place %u,</tspan> ",
-                graph_place_number(schedule_lane_place(schedule, lane)));
-    fprintf(svg->file, "lane %" PRIu32, lane);
+        fprintf(svg->file, "<tspan class=\"busy\">place %u, lane</tspan> %" PRIu32,
+                graph_place_number(schedule_lane_place(schedule, lane)), lane);
+    else
+        fprintf(svg->file, "lane %" PRIu32, lane);
     if (!has_places)
         fprintf(svg->file, " <tspan class=\"busy\">%u %%</tspan>", percent);
     else if (svg->row_height >= 30)
