@@ -29,7 +29,7 @@ struct frame_slot {
     uint64_t seen;     // the latest change of values that it has taken
     bool is_refused;   // its last update failed
     bool is_partial;   // the last launch that queued something of it failed
-    uint64_t num_told; // of its frames, which have no trap to tell
+    uint64_t num_told; // that many of its frames have no trap to tell
     // Leased once needed. Recorded behind the frames that may use the first `num_marked` replaced
     // values.
     braid_event *mark;
