@@ -8,6 +8,7 @@ import weakref
 from typing import Any, List, Tuple
 
 Range = Tuple[int, int]  # an address and a number of bytes
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
 class Private:
@@ -19,8 +20,10 @@ class Private:
     def __init__(self, device: Any, told: bool):
         import torch
 
-        handle = ctypes.c_void_p()
-        result = ctypes.CDLL("libcuda.so.1").cuStreamCreate(ctypes.byref(handle), 1)  # apart from the default stream
+        driver, handle, mode = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_int(_RELAXED)
+        driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))  # this thread may be capturing
+        result = driver.cuStreamCreate(ctypes.byref(handle), 1)  # apart from the default stream
+        driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
         if result or not handle.value:
             raise RuntimeError(f"cuStreamCreate returns {result}")
         self.device, self.told = device, told

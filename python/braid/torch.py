@@ -264,10 +264,10 @@ class _Operation:
     def _capture(self, torch: Any, on: Any) -> Any:
         """Each capture has its own memory, since frames in flight have a graph each. It also has its own stream: PyTorch keeps a
         workspace for each, and other nodes are captured on `on`."""
-        lease, pool = Lease(self._device, told=False), torch.cuda.MemPool()
-        self._captured.append((lease, pool))
-        side = lease.private.stream
         try:
+            lease, pool = Lease(self._device, told=False), torch.cuda.MemPool()
+            self._captured.append((lease, pool))
+            side = lease.private.stream
             side.wait_stream(on)
             with torch.cuda.stream(side), torch.cuda.use_mem_pool(pool, self._device):
                 result = self._function(*self._values)
