@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels run in forms that LLVM writes: numbers in vectors, calls by a pointer on paths that no
 // thread takes, long calls, and matches in a warp. A text stands for machine code of its name.
+#include <dlfcn.h>
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,35 @@ static void a_text_stands_for_machine_code(void **state)
     unlink(path);
 }
 
+static CUresult call_by_name(const char *name, uint64_t a, uint64_t b)
+{
+    CUresult (*function)(uint64_t, uint64_t);
+    void *found = dlsym(RTLD_DEFAULT, name);
+    assert_non_null(found);
+    memcpy(&function, &found, sizeof(function)); // ISO C has no cast from an object pointer
+    return function(a, b);
+}
+
+static void names_that_programs_look_up_are_there(void **state)
+{
+    static const char *const names[] = { "cuExternalMemoryGetMappedBuffer",
+                                         "cuExternalMemoryGetMappedMipmappedArray",
+                                         "cuImportExternalMemory",
+                                         "cuLinkAddData_v2",
+                                         "cuLinkAddFile_v2",
+                                         "cuLinkComplete",
+                                         "cuLinkCreate_v2",
+                                         "cuLinkDestroy",
+                                         "cuMemAdvise",
+                                         "cuMipmappedArrayGetLevel",
+                                         "cuSurfObjectCreate" };
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        must_be(call_by_name(names[i], 0, 0), CUDA_ERROR_NOT_SUPPORTED);
+    must(call_by_name("cuCtxSetLimit", 0, 1 << 20));
+    must_be(call_by_name("cuGraphAddNode", 0, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
 static void unknown_functions_fail_where_they_are_called(void **state)
 {
     (void)state;
@@ -127,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_run_them),
         cmocka_unit_test(a_text_stands_for_machine_code),
+        cmocka_unit_test(names_that_programs_look_up_are_there),
         cmocka_unit_test(unknown_functions_fail_where_they_are_called),
     };
     return cmocka_run_group_tests(tests, open_interpreter, close_interpreter);
