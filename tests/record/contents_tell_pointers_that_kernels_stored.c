@@ -122,7 +122,8 @@ static void store_beside_the_pointer(void)
 
 static void lose_pointers(void)
 {
-    store_twice(lost, first);
+    launch(lost, kept, 0);
+    launch(follow, kept, result);
 }
 
 static void change(void)
@@ -233,16 +234,17 @@ static void pointers_are_known_unless_they_changed(void **state)
     }
 }
 
-// The pointers that code loses lead into the closed buffer, as others do.
+// The pointers that code loses lead into closed buffers, one of which the other kernel writes.
 static void closed_buffers_hold_what_code_loses(void **state)
 {
     (void)state;
     for (int is_closed = 0; is_closed < 2; is_closed++) {
-        const braid_import_buffer buffer = { .address = (const void *)(uintptr_t)source,
-                                             .bytes = BYTES,
-                                             .is_closed = is_closed };
+        const braid_import_buffer buffers[] = {
+            { .address = (void *)(uintptr_t)source, .bytes = BYTES, .is_closed = is_closed },
+            { .address = (void *)(uintptr_t)result, .bytes = BYTES, .is_closed = is_closed },
+        };
         const braid_import_options options = {
-            .is_unwatched = true, .follows_pointers = true, .buffers = &buffer, .num_buffers = 1
+            .is_unwatched = true, .follows_pointers = true, .buffers = buffers, .num_buffers = 2
         };
         braid_import *import;
         braid_import_info info;
