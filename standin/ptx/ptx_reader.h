@@ -5,7 +5,7 @@
 
 #include "ptx_code.h"
 
-enum { MOST_NAMES = 4096 };
+enum { MOST_NAMES = 16384 };
 
 enum name_kind {
     NAME_REGISTERS,
