@@ -197,17 +197,16 @@ static void take_bytes(braid_record_work *work)
     const bool is_line = work->height == 1 && work->depth == 1;
     if ((!is_line && num > recorder.most_bytes) || !are_rows_readable(work))
         return;
-    if (is_line)
-        work->digest = braid_record_get_digest(row_of(work, 0, 0), num);
+    char *to = NULL;
     recorder_lock();
-    if (num > recorder.most_bytes || num > recorder.most_stored - recorder.stored_bytes) {
-        recorder_unlock();
-        return;
+    if (num <= recorder.most_bytes && num <= recorder.most_stored - recorder.stored_bytes) {
+        recorder.stored_bytes += num;
+        to = braid_store_take(&recorder.store, 1, num + 1);
+        recorder.failed |= !to;
     }
-    recorder.stored_bytes += num;
-    char *to = braid_store_take(&recorder.store, 1, num + 1);
-    recorder.failed |= !to;
     recorder_unlock();
+    if (!to && is_line)
+        work->digest = braid_record_get_digest(row_of(work, 0, 0), num);
     if (!to)
         return;
     work->bytes = to;

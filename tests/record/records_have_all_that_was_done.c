@@ -159,13 +159,26 @@ static void check_memory(const braid_record_contents *contents, CUdeviceptr shor
     assert_true(has_old && has_new);
 }
 
+// A copy over the limit of --copy-bytes has a digest alone.
+static unsigned char many[(1 << 20) + 13];
+
+static void check_large_copy(const braid_record_work *send)
+{
+    assert_int_equal(send->num_bytes, sizeof(many));
+    assert_null(send->bytes);
+    assert_int_equal(send->digest, braid_record_get_digest(many, sizeof(many)));
+}
+
 static void each_way_is_recorded(void **state)
 {
-    CUdeviceptr short_lived, gone;
+    CUdeviceptr short_lived, gone, large;
     (void)state;
     must(cuMemAlloc_v2(&gone, 12345));
     must(cuMemFree_v2(gone));
     must(cuMemAlloc_v2(&memory, 4 * WORDS));
+    must(cuMemAlloc_v2(&large, sizeof(many)));
+    for (size_t i = 0; i < sizeof(many); i++)
+        many[i] = (unsigned char)(i * i >> 3);
     must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     for (int way = 0; way < WAYS; way++) {
         assert_true(braid_record_frame_mark());
@@ -176,6 +189,7 @@ static void each_way_is_recorded(void **state)
     // A call that fails is no operation.
     assert_int_not_equal(cuMemsetD32Async(memory, 1, WORDS, (CUstream)(uintptr_t)0xdead), 0);
     must(cuMemFreeAsync(short_lived, stream));
+    must(cuMemcpyHtoDAsync_v2(large, many, sizeof(many), stream));
     // A function that no handler knows, and that may write.
     CUresult (*old)(void **, unsigned);
     TAKE(old, dlsym(RTLD_DEFAULT, "cuMemAllocHost"));
@@ -191,7 +205,8 @@ static void each_way_is_recorded(void **state)
     assert_int_equal(contents->num_frames, WAYS + 1);
     for (int way = 0; way < WAYS; way++)
         check_way(contents, way);
-    assert_int_equal(contents->frames[WAYS].num_operations, 3);
+    assert_int_equal(contents->frames[WAYS].num_operations, 4);
+    check_large_copy(work_of(contents, WAYS, 2));
     assert_int_equal(contents->num_strangers, 1);
     assert_string_equal(contents->strangers[0].name, "cuMemAllocHost");
     assert_int_equal(contents->strangers[0].num_calls, 1);
@@ -199,6 +214,7 @@ static void each_way_is_recorded(void **state)
     close_own_record();
     must(cuStreamDestroy_v2(stream));
     must(cuMemFree_v2(memory));
+    must(cuMemFree_v2(large));
 }
 
 int main(void)
