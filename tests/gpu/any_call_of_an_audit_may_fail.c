@@ -5,7 +5,7 @@
 #include "gpu/sweep.h"
 #include "support/sanitizers.h"
 
-#ifdef UNDER_TSAN
+#if defined(UNDER_ASAN) || defined(UNDER_TSAN)
 enum { OUT_OF_MEMORY = 2, STEP = 4, LEAST = 140 }; // each call takes several times as long
 #else
 enum { OUT_OF_MEMORY = 2, STEP = 0, LEAST = 200 }; // every call

@@ -355,7 +355,7 @@ static void fail_each(bool is_long, long step)
 {
     long num = 0, least = 100;
     bool has_failed = true;
-#if defined(UNDER_TSAN)
+#if defined(UNDER_ASAN) || defined(UNDER_TSAN)
     step = step / 8 + 1;
     least = 20;
 #endif
