@@ -27,7 +27,9 @@ static void ignore_call(void *user)
 static void make_graph(struct capture_file *file, unsigned char *const *memory,
                        braid_host_function *const *calls, bool is_planned)
 {
-    const struct replay_graph replay = { file, memory, calls, is_planned };
+    const struct replay_graph replay = {
+        .file = file, .memory = memory, .host_calls = calls, .is_planned = is_planned
+    };
     const braid_schedule_options options = { .costs = &free_costs, .max_lanes = 4 };
     braid_graph *graph;
     braid_schedule *schedule;
