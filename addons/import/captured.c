@@ -359,6 +359,31 @@ uint64_t braid_import_side_begin(const struct cuda_copy_side *side)
     return base + side->x + (side->y + side->z * side->height) * side->pitch;
 }
 
+uint64_t braid_import_copy_span(const struct cuda_copy_parameters *copy,
+                                const struct cuda_copy_side *side)
+{
+    const uint64_t rows = (copy->depth - 1) * side->height + copy->height - 1;
+    return rows * side->pitch + copy->width;
+}
+
+static bool is_side_flat(const struct cuda_copy_parameters *copy, const struct cuda_copy_side *side)
+{
+    return (copy->height == 1 || side->pitch == copy->width) &&
+           (copy->depth == 1 || (side->pitch == copy->width && side->height == copy->height));
+}
+
+bool braid_import_is_flat(const struct captured_node *node, uint64_t *out_bytes)
+{
+    const struct cuda_copy_parameters *copy = &node->copy;
+    const struct cuda_fill_parameters *fill = &node->fill;
+    if (node->type == GPU_NODE_COPY) {
+        *out_bytes = copy->width * copy->height * copy->depth;
+        return is_side_flat(copy, &copy->from) && is_side_flat(copy, &copy->to);
+    }
+    *out_bytes = fill->width * fill->value_bytes * fill->height;
+    return fill->height == 1 || fill->pitch == fill->width * fill->value_bytes;
+}
+
 // A graph of the driver keeps the kinds of memory that it was made with. The driver knows no
 // address of memory that the host has not given it.
 static braid_status read_kind(const struct reader *reader, uint64_t address, uint64_t *out_kind)

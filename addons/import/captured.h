@@ -129,6 +129,14 @@ const unsigned char *braid_captured_argument(const struct captured_graph *captur
 // Where a side of a copy begins.
 uint64_t braid_import_side_begin(const struct cuda_copy_side *side);
 
+// The bytes from the first that a copy touches on a side to behind the last.
+uint64_t braid_import_copy_span(const struct cuda_copy_parameters *copy,
+                                const struct cuda_copy_side *side);
+
+// Whether the bytes of a copy or fill stand one behind another, on each side, and how many they
+// are.
+bool braid_import_is_flat(const struct captured_node *node, uint64_t *out_bytes);
+
 // The name of a kind of node, for messages.
 const char *braid_captured_kind(int type);
 

@@ -459,13 +459,6 @@ static braid_status use_words(const struct finder *finder, const struct import_c
 
 // ---- statements ----
 
-uint64_t braid_import_copy_span(const struct cuda_copy_parameters *copy,
-                                const struct cuda_copy_side *side)
-{
-    const uint64_t rows = (copy->depth - 1) * side->height + copy->height - 1;
-    return rows * side->pitch + copy->width;
-}
-
 // A range may cover several buffers. The rest of an allocation takes along the parts that the
 // program gives of it.
 static braid_status use_span(const struct finder *finder, uint64_t begin, uint64_t bytes,
@@ -734,24 +727,6 @@ static braid_status use_fill(const struct finder *finder)
     const struct cuda_fill_parameters *fill = &node_of(finder)->fill;
     return use_range(finder, fill->to,
                      (fill->height - 1) * fill->pitch + fill->width * fill->value_bytes, true);
-}
-
-static bool is_side_flat(const struct cuda_copy_parameters *copy, const struct cuda_copy_side *side)
-{
-    return (copy->height == 1 || side->pitch == copy->width) &&
-           (copy->depth == 1 || (side->pitch == copy->width && side->height == copy->height));
-}
-
-bool braid_import_is_flat(const struct captured_node *node, uint64_t *out_bytes)
-{
-    const struct cuda_copy_parameters *copy = &node->copy;
-    const struct cuda_fill_parameters *fill = &node->fill;
-    if (node->type == GPU_NODE_COPY) {
-        *out_bytes = copy->width * copy->height * copy->depth;
-        return is_side_flat(copy, &copy->from) && is_side_flat(copy, &copy->to);
-    }
-    *out_bytes = fill->width * fill->value_bytes * fill->height;
-    return fill->height == 1 || fill->pitch == fill->width * fill->value_bytes;
 }
 
 // ---- batches ----

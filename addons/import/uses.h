@@ -42,12 +42,4 @@ braid_status braid_import_find_uses(struct import_memory *memory, const struct i
                                     struct import_uses *out_uses);
 void braid_import_uses_finish(struct import_uses *uses);
 
-// The bytes from the first that a copy touches on a side to behind the last.
-uint64_t braid_import_copy_span(const struct cuda_copy_parameters *copy,
-                                const struct cuda_copy_side *side);
-
-// Whether the bytes of a copy or fill stand one behind another, on each side, and how many they
-// are.
-bool braid_import_is_flat(const struct captured_node *node, uint64_t *out_bytes);
-
 #endif

@@ -60,7 +60,8 @@ def encode(value: Any, type_: Any, where: str) -> Argument:
 def _kind(type_: Any) -> str:
     """That of a type of numbers, "" of any other."""
     if isinstance(type_, type) and issubclass(type_, _CTYPES_NUMBER):
-        return "float" if type_._type_ in "fdg" else "integer" if type_._type_ in "?bBhHiIlLqQ" else ""
+        code = str(getattr(type_, "_type_", ""))
+        return "float" if code in "fdg" else "integer" if code in "?bBhHiIlLqQ" else ""
     numpy = sys.modules.get("numpy")
     is_numpys = numpy is not None and isinstance(type_, type) and issubclass(type_, numpy.generic)
     return _KINDS.get(numpy.dtype(type_).kind, "") if numpy is not None and is_numpys else ""

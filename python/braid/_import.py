@@ -148,8 +148,9 @@ class Imported(Owned):
             if device is not None:
                 options.device = used.enter_context(device._owner)
                 # Its modules are the device's, and its texts the record's.
-                device._owner.acquire()
-                owner = Owner("record", record.contents, lambda _: device._owner.release(), parent=owner)
+                held = device._owner
+                held.acquire()
+                owner = Owner("record", record.contents, lambda _: held.release(), parent=owner)
             try:
                 check(lib.braid_import_create_recorded(record.contents, lib.BRAID_RECORD_NONE if frame is None else frame,
                                                        options, out))

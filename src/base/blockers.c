@@ -13,7 +13,7 @@ struct blocker {
     struct blockers *blockers;
     struct own_thread thread;
     sem_t wake;
-    void *user;                // of the next call, handed over by wake; NULL: the thread ends
+    void *user;                // the next call's, handed over by wake; NULL: the thread ends
     struct blocker *next;      // guarded by lock; of all
     struct blocker *next_idle; // guarded by lock
 };

@@ -25,7 +25,7 @@ WITHOUT_USER = {"braid_cpu_function"}
 FIXED = {"braid_" + name for name in (
     "access arg copy_values dim3 fill_values frame_timing header image import_buffer import_conditional import_range "
     "import_statement interval lane_timing node node_timing parameter parameter_rows place_link planned_copy "
-    "record_allocation record_contents record_end record_frame record_graph record_kernel record_module record_node "
+    "record_allocation record_contents record_end record_frame record_graph record_kernel record_memory record_module record_node "
     "record_operation record_parameter record_stranger record_stream record_work resource "
     "rows running_node serialisation spread step trap wait_timing").split()}
 EXPORTED = re.compile(r"BRAID_API\s[^;{]*?\b(braid_\w+)\(([^;{]*?)\);", re.DOTALL)
