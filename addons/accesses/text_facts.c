@@ -96,8 +96,8 @@ static bool copy_ranges(const struct kernel_accesses *found, uint64_t source,
     return is_done;
 }
 
-// The address that a pointer is: a load through it is an access, so it is there. The first is as
-// good as any.
+// The address that a pointer is: a load through it is an access, so it is there, wherever the load
+// moved it. The first is as good as any.
 struct first_address {
     uint64_t source;
     uint32_t number; // from 1
@@ -129,7 +129,7 @@ static bool copy_pointed(const struct source_place *places, const struct kernel_
         const uint64_t source = source_make(SOURCE_POINTED, pointed[i].place, 0);
         const bool is_anywhere = place->offset == SOURCE_ANYWHERE;
         const struct code_address address = {
-            .through = find_base(firsts, place->base),
+            .through = find_base(firsts, source_at_left(place->base, 0)),
             .offset = is_anywhere ? 0 : place->offset,
             .bytes = is_anywhere ? UINT32_MAX : WORD,
             .step = WORD,
