@@ -63,6 +63,7 @@ struct code_instruction {
     uint32_t access_base; // a value: its address in memory of the device; CODE_NONE: there is none
     uint8_t act;          // enum ptx_act
     bool is_remainder;    // it subtracts all of a dividend but the rest
+    bool is_extended;     // it extends the sign of fewer bits
     bool is_wrapped;      // an index below zero counts from an array's end: it adds the length
     uint32_t access_from, access_bytes; // what it touches behind that; 0 bytes: nobody knows
     const char *why;                    // it is refused

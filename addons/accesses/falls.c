@@ -6,7 +6,7 @@
 
 #include "base/host_memory.h"
 
-enum { WORD = 4, MOST_DEPTH = 16 };
+enum { SHORT = 2, WORD = 4, MOST_DEPTH = 16 };
 
 static const struct code_operand *operand_at(const struct code_function *function,
                                              const struct code_instruction *instruction,
@@ -247,6 +247,18 @@ static bool is_wrapped(const struct definitions *definitions,
            is_sign_of(definitions, cell_of(function, by, 2), root);
 }
 
+// A number moves to the left and back, so that its sign becomes that of fewer bits.
+static bool is_extended(const struct definitions *definitions,
+                        const struct code_instruction *instruction)
+{
+    const uint32_t cell = cell_of(definitions->function, instruction, 1);
+    const struct definition *at =
+        cell == CODE_NONE ? NULL : definition_at(definitions, definitions->by_cell[cell]);
+    while (at && !is_named(instruction_of(definitions, at), "shl"))
+        at = definition_at(definitions, at->next);
+    return at;
+}
+
 static bool note_results(struct definitions *definitions, uint32_t index)
 {
     const struct code_instruction *all = definitions->function->instructions.items;
@@ -273,6 +285,8 @@ static void note(struct definitions *definitions, struct code_instruction *instr
     else if (begins(instruction, "add."))
         instruction->is_wrapped = is_wrapped(definitions, instruction, 1, 2) ||
                                   is_wrapped(definitions, instruction, 2, 1);
+    else if (begins(instruction, "shr.s"))
+        instruction->is_extended = is_extended(definitions, instruction);
 }
 
 bool braid_falls_note(struct code_function *function)
@@ -293,10 +307,12 @@ bool braid_falls_note(struct code_function *function)
 
 // ---- falling numbers ----
 
-// Numbers of 4 bytes may be written without a sign.
+// Numbers of 2 and 4 bytes may be written without a sign.
 static bool is_below_zero(const struct code_instruction *instruction, int64_t number)
 {
-    return number < 0 || (instruction->bytes == WORD && number > INT32_MAX && number <= UINT32_MAX);
+    return number < 0 ||
+           (instruction->bytes == SHORT && number > INT16_MAX && number <= UINT16_MAX) ||
+           (instruction->bytes == WORD && number > INT32_MAX && number <= UINT32_MAX);
 }
 
 static bool is_low_number(const struct code_function *function,
@@ -348,15 +364,16 @@ static bool do_all(const struct code_function *function, const struct code_instr
     return falls;
 }
 
-// The upper half of a product with a number is part of a quotient, of any sign.
+// The upper half of a product with a number is part of a quotient, of any sign. A division tells
+// its divisor.
 bool braid_falls_product(const struct code_function *function,
                          const struct code_instruction *instruction, const bool *cells)
 {
-    const bool is_upper = begins(instruction, "mul.hi") || begins(instruction, "mad.hi") ||
-                          begins(instruction, "div.");
+    const bool divides = begins(instruction, "div.");
+    const bool is_upper = begins(instruction, "mul.hi") || begins(instruction, "mad.hi");
     const bool is_wide = begins(instruction, "mul.wide") || begins(instruction, "mad.wide");
     bool falls = false;
-    if ((is_upper || is_wide) && is_unsigned(instruction))
+    if ((divides || is_upper || is_wide) && is_unsigned(instruction))
         return false;
     for (uint32_t i = 1; i <= 2; i++)
         falls = falls || does_register(function, instruction, i, cells) ||
@@ -388,12 +405,15 @@ static bool adds_zeros(const struct code_instruction *instruction)
 static bool does_other(const struct code_function *function,
                        const struct code_instruction *instruction, const bool *cells)
 {
-    static const char *const always[] = { "neg", "not", "lop3", "subc", "cnot" },
-                             *const never[] = { "abs", "popc", "clz", "bfind", "sad" },
-                             *const of_all[] = { "max", "and" },
-                             *const with_numbers[] = { "min", "or", "xor", "addc" };
-    if (is_any_of(instruction, always, sizeof(always) / sizeof(always[0])))
+    static const char *const always[] = { "neg", "not", "lop3", "subc", "cnot", "vsub", "bmsk" },
+                             *const never[] = { "abs", "popc", "clz", "bfind", "sad" };
+    static const char *const of_all[] = { "max", "and" };
+    static const char *const with_numbers[] = { "min", "or", "xor", "addc", "shf", "dp4a", "dp2a" };
+    if (is_any_of(instruction, always, sizeof(always) / sizeof(always[0])) ||
+        begins(instruction, "bfe.s")) // its highest bit is a sign
         return true;
+    if (is_named(instruction, "max") && is_unsigned(instruction)) // one below zero is the greater
+        return does_any(function, instruction, true, cells);
     if (is_any_of(instruction, never, sizeof(never) / sizeof(never[0])) ||
         (is_named(instruction, "rem") && is_unsigned(instruction)))
         return false;
@@ -425,8 +445,9 @@ bool braid_falls(const struct code_function *function, const struct code_instruc
     case CODE_ADD:
         return does_sum(function, instruction, cells);
     case CODE_SHIFT_RIGHT:
-        return !(number && number->number > 0 && *type_of(instruction, 0).at != 's') &&
-               does_register(function, instruction, 1, cells);
+        return instruction->is_extended ||
+               (!(number && number->number > 0 && *type_of(instruction, 0).at != 's') &&
+                does_register(function, instruction, 1, cells));
     case CODE_SHIFT_LEFT:
         return braid_falls_operand(function, instruction, 1, cells);
     case CODE_INSERT:
@@ -435,6 +456,8 @@ bool braid_falls(const struct code_function *function, const struct code_instruc
     case CODE_FETCH:
     case CODE_FLOW:
         return does_other(function, instruction, cells);
+    case CODE_NOTHING: // all bits of it, as a number
+        return is_named(instruction, "set");
     default:
         return false;
     }

@@ -672,6 +672,8 @@ static void run(const struct place *place)
     const struct code_operand *second = operand_at(place, 1);
     switch ((enum code_operation)place->instruction->operation) {
     case CODE_NOTHING:
+        if (place->falls)
+            give(place, 0);
         break;
     case CODE_FLOW:
         give(place, change(place, SOURCE_MOVE_ANYHOW, sources_from(place, 1)));

@@ -14,7 +14,8 @@
     ".func shows(.param .b64 at, .param .b32 i)\n{\n.reg .b32 %x;\n.reg .b64 %y<3>;\n"             \
     "ld.param.b64 %y0, [at];\nld.param.b32 %x, [i];\nmul.wide.s32 %y1, %x, 4;\n"                   \
     "add.s64 %y2, %y0, %y1;\nst.u32 [%y2], 1;\nret;\n}\n"                                          \
-    ".visible .entry k(.param .u64 a, .param .u32 n)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<12>;\n"   \
+    ".visible .entry k(.param .u64 a, .param .u32 n)\n{\n.reg .pred %p<4>;\n.reg .b16 %h<2>;\n"    \
+    ".reg .b32 %r<12>;\n"                                                                          \
     ".reg .b64 %d<12>;\n.local .align 8 .b8 depot[16];\n"                                          \
     "ld.param.u64 %d0, [a];\nld.param.u32 %r0, [n];\nmov.u32 %r1, %tid.x;\n"
 #define USE(register) "st.global.u32 [" register "], 1;\n"
@@ -97,6 +98,11 @@ static void usual_indices_stay_above(void **state)
         { NEVER, "add.s32 %r2, %r1, -1;\nand.b32 %r3, %r2, 255;\n" AT("%r3") },
         { NEVER, "sub.s32 %r2, 31, %r1;\nshr.u32 %r3, %r2, 1;\n" AT("%r3") },
         { NEVER, "shfl.sync.down.b32 %r2|%p0, %r1, 1, 31, -1;\n" AT("%r2") },
+        { NEVER, "shl.b32 %r2, %r1, 31;\nshr.u32 %r3, %r2, 31;\n" AT("%r3") },
+        { NEVER, "div.s32 %r2, %r1, 4;\n" AT("%r2") },
+        { NEVER, "max.u32 %r2, %r1, 4;\n" AT("%r2") },
+        { NEVER, "add.s16 %h1, %h0, 32767;\ncvt.s32.s16 %r2, %h1;\n" AT("%r2") },
+        { NEVER, "bfe.u32 %r2, %r1, 0, 1;\n" AT("%r2") },
         { NEVER, "not.b32 %r2, %r1;\npopc.b32 %r3, %r2;\n" AT("%r3") },
         { NEVER,
           "neg.s32 %r2, %r1;\nst.shared.u32 [tile], %r1;\nld.shared.u32 %r3, [tile];\n" AT("%r3") },
@@ -135,6 +141,34 @@ static void each_way_down_is_told(void **state)
                   "add.s64 %d2, %d0, %d1;\n" USE("%d2") },
         { ALWAYS, "neg.s32 %r2, %r1;\nselp.b32 %r3, %r2, %r1, %p0;\n" AT("%r3") },
         { ALWAYS, "neg.s32 %r2, %r1;\nmin.s32 %r3, %r2, 0;\n" AT("%r3") },
+        { ALWAYS, "set.lt.s32.u32 %r2, %r1, %r0;\n" AT("%r2") },
+        { ALWAYS, "selp.b32 %r2, -1, 0, %p0;\n" AT("%r2") },
+        { ALWAYS, "add.s32 %r2, %r1, -1;\nmax.u32 %r3, %r2, 4;\n" AT("%r3") },
+        { ALWAYS, "div.s32 %r2, %r1, -4;\n" AT("%r2") },
+        { ALWAYS, "shl.b32 %r2, %r1, 31;\nshr.s32 %r3, %r2, 31;\n" AT("%r3") },
+        { ALWAYS, "bfe.s32 %r2, %r1, 0, 1;\n" AT("%r2") },
+        { ALWAYS, "add.s32 %r2, %r1, -1;\ncvt.u64.u32 %d1, %r2;\nshl.b64 %d2, %d1, 32;\n"
+                  "shr.s64 %d3, %d2, 30;\nadd.s64 %d4, %d0, %d3;\n" USE("%d4") },
+        { ALWAYS, "add.s16 %h1, %h0, 65535;\ncvt.s32.s16 %r2, %h1;\n" AT("%r2") },
+        { ALWAYS, "mad.lo.cc.s32 %r2, %r1, -4, 0;\n" AT("%r2") },
+        { ALWAYS, "sub.cc.u32 %r2, %r1, %r0;\n" AT("%r2") },
+        { ALWAYS, "sub.sat.s32 %r2, %r1, %r0;\n" AT("%r2") },
+        { ALWAYS, "vsub.s32.s32.s32 %r2, %r1, %r0;\n" AT("%r2") },
+        { ALWAYS, "mul24.lo.s32 %r2, %r1, -4;\n" AT("%r2") },
+        { ALWAYS, "lop3.b32 %r2, %r1, %r1, %r1, 15;\n" AT("%r2") },
+        { ALWAYS, "shf.l.wrap.b32 %r2, -1, %r1, 5;\n" AT("%r2") },
+        { ALWAYS, "dp4a.s32.s32 %r2, %r1, -1, 0;\n" AT("%r2") },
+        { ALWAYS, "bfi.b32 %r2, -1, %r1, 8, 24;\n" AT("%r2") },
+        { ALWAYS, "bmsk.clamp.b32 %r2, 0, 32;\n" AT("%r2") },
+        { ALWAYS, "slct.s32.s32 %r2, -1, 1, %r1;\n" AT("%r2") },
+        { ALWAYS, "mov.b64 {%r2, %r3}, %d5;\nneg.s32 %r2, %r1;\nmov.b64 %d1, {%r2, -1};\nadd.s64 "
+                  "%d2, %d0, %d1;\n" USE("%d2") },
+        { ALWAYS, "atom.shared.add.u32 %r2, [tile], -1;\nst.shared.u32 [tile], -3;\n" AT("%r2") },
+        { ALWAYS, "st.shared.u32 [tile], -3;\nld.shared.u32 %r2, [tile];\n" AT("%r2") },
+        { ALWAYS, "red.shared.add.s32 [tile], -3;\nld.shared.u32 %r2, [tile];\n" AT("%r2") },
+        { ALWAYS, "neg.s32 %r2, %r1;\nst.shared.u32 [tile], %r2;\nmov.u32 %r4, "
+                  "tile;\nld.shared.v2.u32 {%r5, %r3}, [%r4];\n" AT("%r3") },
+        { ALWAYS, "neg.s32 %r2, %r1;\nredux.sync.add.s32 %r3, %r2, -1;\n" AT("%r3") },
         // By memory of the thread and the block, and by functions
         { ALWAYS,
           "neg.s32 %r2, %r1;\nst.local.u32 [depot], %r2;\nld.local.u32 %r3, [depot];\n" AT("%r3") },
