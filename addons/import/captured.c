@@ -835,6 +835,22 @@ void braid_captured_mark_before(const struct captured_graph *captured, uint32_t 
     bits[to / 64] &= ~(UINT64_C(1) << to % 64);
 }
 
+bool braid_captured_runs_beside(const struct captured_graph *captured, uint32_t node, bool *near)
+{
+    const struct import_edge *edges = captured->edges.items;
+    memset(near, 0, captured->nodes.num * sizeof(*near));
+    near[node] = true;
+    for (size_t i = 0; i < captured->edges.num; i++) // sorted, and each leads up
+        near[edges[i].to] |= edges[i].from >= node && near[edges[i].from];
+    for (size_t i = captured->edges.num; i-- > 0;)
+        near[edges[i].from] |= edges[i].to <= node && near[edges[i].to];
+    for (uint32_t i = 0; i < captured->nodes.num; i++) {
+        if (!near[i] && !captured_nodes(captured)[i].region) // bodies are where their node is
+            return true;
+    }
+    return false;
+}
+
 const unsigned char *braid_captured_argument(const struct captured_graph *captured,
                                              const struct captured_node *node, uint32_t index)
 {

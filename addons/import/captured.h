@@ -122,6 +122,10 @@ void braid_captured_mark_behind(const struct captured_graph *captured, uint32_t 
 // Sets the bits of all nodes in its region from which captured edges lead to one.
 void braid_captured_mark_before(const struct captured_graph *captured, uint32_t to, uint64_t *bits);
 
+// Whether some node outside of bodies stands neither before the node nor behind it. `near` is room,
+// by node.
+bool braid_captured_runs_beside(const struct captured_graph *captured, uint32_t node, bool *near);
+
 // The bytes of a kernel's parameter.
 const unsigned char *braid_captured_argument(const struct captured_graph *captured,
                                              const struct captured_node *node, uint32_t index);

@@ -304,6 +304,26 @@ static braid_status add_acts(const struct finder *finder, uint32_t buffer, uint6
     return status;
 }
 
+// Bytes that the code tells may leave the buffer, and lie in those behind it.
+static braid_status add_bytes_behind(const struct finder *finder, struct import_buffer of,
+                                     uint64_t at, const struct code_address *address)
+{
+    const uint64_t end = at + address->touched;
+    braid_status status = BRAID_OK;
+    for (at = at > of.begin + of.bytes ? at : of.begin + of.bytes;
+         at < end && of.kind != BUFFER_ALLOCATION && !status; at = of.begin + of.bytes) {
+        enum import_place place;
+        uint32_t index = 0;
+        status = braid_import_memory_find(finder->memory, finder->node, at, &place, &index);
+        of = import_buffers(finder->memory)[index];
+        if (status || place != PLACE_BUFFER || of.kind == BUFFER_ALLOCATION)
+            break;
+        status =
+            add_acts(finder, index, at - of.begin, end - of.begin, address->reads, address->writes);
+    }
+    return status;
+}
+
 // Nobody knows which of the two a pointer means, and an allocation moves.
 static braid_status refuse_between(const struct finder *finder, uint32_t buffer, uint64_t word)
 {
@@ -321,12 +341,15 @@ static braid_status refuse_between(const struct finder *finder, uint32_t buffer,
 static braid_status add_addressed(const struct finder *finder, uint32_t buffer, uint32_t before,
                                   uint64_t word, const struct code_address *address)
 {
-    const struct import_buffer *buffers = import_buffers(finder->memory);
-    const uint64_t from = word - buffers[buffer].begin + address->from;
-    const braid_status status =
+    const uint64_t from = word - import_buffers(finder->memory)[buffer].begin + address->from;
+    braid_status status =
         add_acts(finder, buffer, from, from + address->touched, address->reads, address->writes);
+    if (!status)
+        status = add_bytes_behind(finder, import_buffers(finder->memory)[buffer],
+                                  word + address->from, address);
     if (status || before == IMPORT_NONE)
         return status;
+    const struct import_buffer *buffers = import_buffers(finder->memory);
     if (buffers[buffer].kind != BUFFER_ALLOCATION && buffers[before].kind != BUFFER_ALLOCATION)
         return add_acts(finder, before, 0, 0, address->reads_below, address->writes_below);
     if (address->is_above || address->bytes > WORD)
@@ -679,14 +702,8 @@ static bool touches_part(const struct finder *finder, uint64_t begin, uint64_t b
     return false;
 }
 
-// A range that leaves a part which the program gives may still end in the allocation around it.
-static bool leaves_part(const struct finder *finder, uint32_t index, uint64_t begin, uint64_t bytes)
-{
-    return import_buffers(finder->memory)[index].kind == BUFFER_GIVEN &&
-           !is_inside(finder, index, begin, bytes);
-}
-
-// From the first byte to behind the last.
+// From the first byte to behind the last. A range that leaves a part which the program gives may
+// still end in the allocation around it.
 static braid_status use_range(const struct finder *finder, uint64_t begin, uint64_t bytes,
                               bool writes)
 {
@@ -696,7 +713,8 @@ static braid_status use_range(const struct finder *finder, uint64_t begin, uint6
         braid_import_memory_find(finder->memory, finder->node, begin, &place, &index);
     if (status)
         return status;
-    if (place == PLACE_BUFFER && leaves_part(finder, index, begin, bytes))
+    if (place == PLACE_BUFFER && import_buffers(finder->memory)[index].kind == BUFFER_GIVEN &&
+        !is_inside(finder, index, begin, bytes))
         return use_span(finder, begin, bytes, writes);
     if (place == PLACE_DEAD)
         return refuse_dead(finder, index);
@@ -732,32 +750,13 @@ static braid_status use_fill(const struct finder *finder)
 // ---- batches ----
 
 // A lane runs one node after another: the work that a wait needs could stand behind it.
-static bool runs_beside(const struct finder *finder)
-{
-    const struct import_edge *edges = finder->captured->edges.items;
-    const uint32_t node = finder->node;
-    bool *near = finder->near;
-    memset(near, 0, finder->captured->nodes.num * sizeof(*near));
-    near[node] = true;
-    for (size_t i = 0; i < finder->captured->edges.num; i++) // sorted, and each leads up
-        near[edges[i].to] |= edges[i].from >= node && near[edges[i].from];
-    for (size_t i = finder->captured->edges.num; i-- > 0;)
-        near[edges[i].from] |= edges[i].to <= node && near[edges[i].to];
-    for (uint32_t i = 0; i < finder->captured->nodes.num; i++) {
-        if (!near[i] &&
-            !captured_nodes(finder->captured)[i].region) // bodies are where their node is
-            return true;
-    }
-    return false;
-}
-
 static braid_status use_batch(const struct finder *finder)
 {
     const struct cuda_operation_parameters *batch = &node_of(finder)->batch;
     for (uint32_t i = 0; i < batch->num; i++) {
         const uint32_t operation = batch->operations[i].operation;
         if ((operation == CUDA_WAIT_VALUE_32 || operation == CUDA_WAIT_VALUE_64) &&
-            runs_beside(finder))
+            braid_captured_runs_beside(finder->captured, finder->node, finder->near))
             return braid_error(BRAID_UNSUPPORTED,
                                "node %s of the captured graph, a batch of memory operations, waits "
                                "for a value beside other nodes, which may have to write it",
@@ -815,11 +814,6 @@ static braid_status use_node(const struct finder *finder)
     }
 }
 
-static bool is_work(int type)
-{
-    return type != GPU_NODE_EMPTY && type != GPU_NODE_ALLOCATION && type != GPU_NODE_FREE;
-}
-
 static braid_status find_all(struct finder *finder)
 {
     const struct captured_graph *captured = finder->captured;
@@ -828,13 +822,15 @@ static braid_status find_all(struct finder *finder)
         finder->node = i;
         finder->uses->proven[i] = true;
         finder->uses->region[i] = captured_nodes(captured)[i].region;
-        finder->uses->is_work[i] = is_work(captured_nodes(captured)[i].type);
+        const int type = captured_nodes(captured)[i].type;
+        finder->uses->is_work[i] =
+            type != GPU_NODE_EMPTY && type != GPU_NODE_ALLOCATION && type != GPU_NODE_FREE;
         if (!finder->uses->is_work[i])
             continue;
         const uint32_t num_stated = finder->uses->num_stated;
         status = use_node(finder);
         if (!status && (!finder->uses->proven[i] || num_stated < finder->uses->num_stated) &&
-            captured_nodes(captured)[i].type != GPU_NODE_CONDITIONAL) // reads its word alone
+            type != GPU_NODE_CONDITIONAL) // reads its word alone
             status = hold_allocations(finder);
     }
     return status;
