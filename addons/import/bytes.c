@@ -49,7 +49,7 @@ static braid_status add_part(struct import_memory *memory, uint32_t first, const
 {
     const struct part part = { cut->number, (uint32_t)memory->buffers.num + first, cut->at, to };
     struct import_buffer buffer = import_buffers(memory)[cut->number - first];
-    buffer.kind = BUFFER_BYTES;
+    buffer.is_part = true;
     buffer.begin += cut->at;
     buffer.bytes = to - cut->at;
     buffer.name = NULL;

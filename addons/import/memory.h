@@ -12,7 +12,6 @@ enum import_buffer_kind {
     BUFFER_DRIVER,     // an allocation that the driver knows
     BUFFER_ALLOCATION, // a node of the graph allocates it
     BUFFER_VARIABLE,   // a module has it
-    BUFFER_BYTES,      // a part of one of these, which some node touches by itself
 };
 
 struct import_buffer {
@@ -22,6 +21,7 @@ struct import_buffer {
     const char *name; // NULL: it has none
     bool is_watched;  // somebody may look at it during a frame
     bool is_closed;   // pointers in it lead into closed ones
+    bool is_part;     // bytes of another one, which some node touches by themselves
     uint32_t member;  // its device; MEMBER_NONE: another, several, or nobody asked
     bool is_mapped;   // the program mapped it, so that it may have several addresses
     // An allocation has its node. It has rows of bits, by node: which nodes stand behind that one,

@@ -55,7 +55,7 @@ static braid_status list_ranges(const struct import_memory *memory, struct array
     for (uint32_t i = memory->num_given; i < memory->buffers.num; i++) {
         const braid_record_allocation *of = allocation_of(memory, i);
         const struct rerun_range range = { of->address, of->bytes, is_on_host(of), false, false };
-        if (of->kind == BRAID_RECORD_VARIABLE || import_buffers(memory)[i].kind == BUFFER_BYTES ||
+        if (of->kind == BRAID_RECORD_VARIABLE || import_buffers(memory)[i].is_part ||
             import_buffers(memory)[i].begin != of->address)
             continue;
         if (of->kind == BRAID_RECORD_FOREIGN || of->address != of->device_address)

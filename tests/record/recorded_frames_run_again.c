@@ -99,6 +99,7 @@ static void make_graph(void)
 static int run_program(void **state)
 {
     open_program(state);
+    must(cuMemAlloc_v2(&freed, BYTES));
     must(cuModuleLoadData(&module, sum_text));
     must(cuModuleGetFunction(&sum, module, "sum"));
     must(cuModuleGetFunction(&follow, module, "follow"));
@@ -108,7 +109,6 @@ static int run_program(void **state)
     for (int i = 0; i < 3; i++)
         must(cuMemAlloc_v2(&memory[i], BYTES));
     must(cuMemAlloc_v2(&much, MUCH));
-    must(cuMemAlloc_v2(&freed, BYTES));
     // Its pointer is known by the memory of the record alone.
     must(cuMemAlloc_v2(&table, sizeof(memory[1])));
     must(cuMemcpyHtoD_v2(table, &memory[1], sizeof(memory[1])));
@@ -120,9 +120,10 @@ static int run_program(void **state)
     for (int frame = 0; frame < NUM_FRAMES; frame++) {
         assert_true(braid_record_frame_mark());
         run_frame(frame);
+        if (frame == OF_FREED)
+            must(cuMemFree_v2(freed));
     }
     assert_true(braid_record_frame_mark());
-    must(cuMemFree_v2(freed));
     record = open_own_record();
     assert_int_equal(record->num_frames, NUM_FRAMES);
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
@@ -209,8 +210,11 @@ static void frames_do_what_the_program_does_next(void **state)
     read_memory(expected);
     assert_int_equal(received, 5 + 3 + 101 + 4);
     braid_import_options options = options_of(functions);
+    const braid_import_buffer part = { .address = (void *)(uintptr_t)memory[1], .bytes = BYTES };
+    options.buffers = &part; // of which kernels touch some bytes
     for (int by_text = 0; by_text < 2; by_text++) {
         options.num_functions = by_text ? 0 : record->num_kernels;
+        options.num_buffers = (size_t)by_text;
         play_plain(&options, &info);
         read_memory(found);
         assert_memory_equal(found, expected, sizeof(found));
