@@ -169,6 +169,30 @@ static void check_large_copy(const braid_record_work *send)
     assert_int_equal(send->digest, braid_record_get_digest(many, sizeof(many)));
 }
 
+// Bytes between parameters are zero. Meson has the allocator fill memory with others.
+static void launch_with_gap(void)
+{
+    static const char text[] = ".version 7.8\n.target sm_90\n.address_size 64\n"
+                               ".visible .entry gap(.param .u32 a, .param .u64 b)\n{\nret;\n}\n";
+    CUmodule module;
+    CUfunction gap;
+    uint32_t first = 0x01020304;
+    uint64_t second = UINT64_C(0x1112131415161718);
+    void *arguments[] = { &first, &second };
+    must(cuModuleLoadData(&module, text));
+    must(cuModuleGetFunction(&gap, module, "gap"));
+    must(cuLaunchKernel(gap, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
+    must(cuStreamSynchronize(stream));
+    must(cuModuleUnload(module));
+}
+
+static void check_gap(const braid_record_work *work)
+{
+    const uint32_t words[] = { 0x01020304, 0, 0x15161718, 0x11121314 };
+    assert_int_equal(work->parameter_bytes, sizeof(words));
+    assert_memory_equal(work->parameters, words, sizeof(words));
+}
+
 static void each_way_is_recorded(void **state)
 {
     CUdeviceptr short_lived, gone, large;
@@ -190,6 +214,7 @@ static void each_way_is_recorded(void **state)
     assert_int_not_equal(cuMemsetD32Async(memory, 1, WORDS, (CUstream)(uintptr_t)0xdead), 0);
     must(cuMemFreeAsync(short_lived, stream));
     must(cuMemcpyHtoDAsync_v2(large, many, sizeof(many), stream));
+    launch_with_gap();
     // A function that no handler knows, and that may write.
     CUresult (*old)(void **, unsigned);
     TAKE(old, dlsym(RTLD_DEFAULT, "cuMemAllocHost"));
@@ -205,8 +230,9 @@ static void each_way_is_recorded(void **state)
     assert_int_equal(contents->num_frames, WAYS + 1);
     for (int way = 0; way < WAYS; way++)
         check_way(contents, way);
-    assert_int_equal(contents->frames[WAYS].num_operations, 4);
+    assert_int_equal(contents->frames[WAYS].num_operations, 6);
     check_large_copy(work_of(contents, WAYS, 2));
+    check_gap(work_of(contents, WAYS, 3));
     assert_int_equal(contents->num_strangers, 1);
     assert_string_equal(contents->strangers[0].name, "cuMemAllocHost");
     assert_int_equal(contents->strangers[0].num_calls, 1);
