@@ -421,6 +421,7 @@ static void mark(void)
         braid_pointer_map_finish(&recorder.stream_of);
         braid_pointer_map_finish(&recorder.event_of);
         recorder_forget_handles();
+        recorder.stored_bytes = 0; // notes that go had them
         drop_operations(num_operations());
     }
     close_frame();

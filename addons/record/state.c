@@ -247,12 +247,13 @@ void recorder_keep_memory(uint32_t memory, word address)
     put(&recorder.allocation_at, address, memory);
 }
 
+// Before the record no operation that is kept has the memory, even if the first mark came after it.
 void recorder_free_memory(uint32_t memory, uint32_t operation)
 {
     braid_record_allocation *row = recorder_row(&recorder.allocations, memory, sizeof(*row));
     if (operation != BRAID_RECORD_NONE)
         row->freed_at = operation;
-    else if (row->born == BRAID_RECORD_NONE && !is_recording() &&
+    else if (!is_recording() &&
              !braid_array_put(&recorder.free_allocations, &memory, sizeof(memory)))
         recorder.failed = true;
 }
