@@ -48,6 +48,7 @@ static braid_status add_given(struct import_memory *memory)
     for (size_t i = 0; i < memory->options->num_buffers; i++) {
         const braid_import_buffer *given = &memory->options->buffers[i];
         struct import_buffer buffer = { .kind = BUFFER_GIVEN,
+                                        .node = IMPORT_NONE,
                                         .begin = (uintptr_t)given->address,
                                         .bytes = given->bytes,
                                         .name = given->name,

@@ -60,6 +60,8 @@ enum import_place braid_import_memory_find_recorded(const struct import_memory *
     const struct import_buffer *buffers = import_buffers(memory);
     const uint32_t operation = captured_nodes(memory->captured)[node].operation;
     for (uint32_t i = memory->num_given; i < memory->buffers.num; i++) {
+        if (buffers[i].is_part)
+            continue;
         const braid_record_allocation *of = &memory->recorded.record->allocations[buffers[i].node];
         if (address - buffers[i].begin < buffers[i].bytes && lives_from(of, operation) &&
             lives_until(of, operation)) {

@@ -288,23 +288,24 @@ static braid_status take_copies(struct rerunner *rerunner)
 
 // ---- memory ----
 
-// The driver tells the program's memory as the record has it.
+// The driver tells the program's memory as the record has it. A buffer may be bytes of a given one.
 static braid_status check_memory(const struct rerunner *rerunner, uint32_t buffer)
 {
     const struct import_buffer *of = &import_buffers(rerunner->memory)[buffer];
-    const braid_record_allocation *told = &rerunner->record->allocations[of->node];
+    const braid_record_allocation *told =
+        of->node == IMPORT_NONE ? NULL : &rerunner->record->allocations[of->node];
     const struct gpu_api *api = rerunner->api;
     void *begin = NULL, *at = (void *)of->begin; // NOLINT
     size_t bytes = 0;
-    if (of->kind == BUFFER_GIVEN)
+    if (!told)
         return BRAID_OK;
-    if (of->kind == BUFFER_VARIABLE && rerunner->options->makes_memory)
+    if (told->kind == BRAID_RECORD_VARIABLE && rerunner->options->makes_memory)
         return rerunner->rerun->variables[of->node]
                    ? BRAID_OK
                    : braid_error(BRAID_UNSUPPORTED,
                                  "no kernel of the recorded frame has the module of variable '%s'",
                                  told->name);
-    if (of->kind == BUFFER_VARIABLE && rerunner->rerun->variables[of->node])
+    if (told->kind == BRAID_RECORD_VARIABLE && rerunner->rerun->variables[of->node])
         return BRAID_OK;
     if (rerunner->options->makes_memory) // it was just made
         return BRAID_OK;

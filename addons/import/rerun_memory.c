@@ -50,13 +50,16 @@ static struct rerun_range widen(struct rerun_range range, uint64_t granularity)
     return range;
 }
 
+// Bytes that nodes touch by themselves are buffers, too, inside those of their allocations.
 static braid_status list_ranges(const struct import_memory *memory, struct array *ranges)
 {
     for (uint32_t i = memory->num_given; i < memory->buffers.num; i++) {
+        const struct import_buffer *buffer = &import_buffers(memory)[i];
+        if (buffer->is_part)
+            continue;
         const braid_record_allocation *of = allocation_of(memory, i);
         const struct rerun_range range = { of->address, of->bytes, is_on_host(of), false, false };
-        if (of->kind == BRAID_RECORD_VARIABLE || import_buffers(memory)[i].is_part ||
-            import_buffers(memory)[i].begin != of->address)
+        if (of->kind == BRAID_RECORD_VARIABLE || buffer->begin != of->address)
             continue;
         if (of->kind == BRAID_RECORD_FOREIGN || of->address != of->device_address)
             return braid_error(BRAID_UNSUPPORTED,
