@@ -11,21 +11,10 @@ static bool is_of_device(const braid_record_allocation *row)
            row->kind == BRAID_RECORD_VARIABLE;
 }
 
-// The handle of a context. 0: it is none.
-static word find_context(uint32_t number)
-{
-    for (size_t i = 0; i < recorder.context_of.num_slots; i++) {
-        const struct pointer_slot slot = recorder.context_of.slots[i];
-        if (slot.key && slot.value == number)
-            return POINTER(slot.key) - 1;
-    }
-    return 0;
-}
-
 static void read_bytes(braid_record_allocation *row, char *to, uint64_t num)
 {
     word before = 0;
-    if (ASK("cuCtxPushCurrent_v2", find_context(row->context), 0, 0, 0) != SUCCEEDED)
+    if (ASK("cuCtxPushCurrent_v2", recorder_find_context(row->context), 0, 0, 0) != SUCCEEDED)
         return;
     if (ASK("cuCtxSynchronize", 0, 0, 0, 0) == SUCCEEDED &&
         ASK("cuMemcpyDtoH_v2", POINTER(to), row->address, num, 0) == SUCCEEDED) {

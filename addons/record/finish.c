@@ -446,6 +446,8 @@ void recorder_mark_frame(void)
     if (ends_last)
         recorder_digest_memory_contents();
     recorder_lock();
+    if (begins_last)
+        recorder_forget_lost_contents();
     if (!is_done())
         mark();
     recorder_unlock();

@@ -79,6 +79,7 @@ struct recorder {
     _Atomic uint32_t generation;  // counts handles that were destroyed
     int driver_version;           // since the first module
     bool failed;                  // memory ran out: no record
+    bool keeps_rows;              // no row of memory is used again
     struct thread_notes *notes;   // the first of a list of all
     void *get_context;            // the driver's cuCtxGetCurrent
     struct store store;           // bytes that the record points to
@@ -126,6 +127,7 @@ const char *recorder_keep_text(const char *text);
 
 // Numbers of handles. A handle that is not known gets one.
 uint32_t recorder_number_context(word context);
+word recorder_find_context(uint32_t number); // its handle; 0: none
 uint32_t recorder_number_event(word event);
 void recorder_forget_event(word event);
 
@@ -224,6 +226,8 @@ uint32_t recorder_publish_exec(word exec, const char **out_strange);
 
 // At the begin of the last frame, and at its end, both without the lock.
 void recorder_take_memory_contents(void);
+// Under the lock, at that mark: memory that other threads freed meanwhile is none of the record.
+void recorder_forget_lost_contents(void);
 void recorder_digest_memory_contents(void);
 
 // ---- frames (frames.c, finish.c) ----

@@ -74,6 +74,17 @@ uint32_t recorder_number_context(word context)
     return number(&recorder.context_of, context + 1, &recorder.num_contexts);
 }
 
+// The handle of a context. 0: it is none.
+word recorder_find_context(uint32_t number)
+{
+    for (size_t i = 0; i < recorder.context_of.num_slots; i++) {
+        const struct pointer_slot slot = recorder.context_of.slots[i];
+        if (slot.key && slot.value == number)
+            return POINTER(slot.key) - 1;
+    }
+    return 0;
+}
+
 uint32_t recorder_number_event(word event)
 {
     return number(&recorder.event_of, event + 1, &recorder.num_events);
@@ -253,6 +264,8 @@ void recorder_free_memory(uint32_t memory, uint32_t operation)
     braid_record_allocation *row = recorder_row(&recorder.allocations, memory, sizeof(*row));
     if (operation != BRAID_RECORD_NONE)
         row->freed_at = operation;
+    else if (recorder.keeps_rows)
+        row->born = BRAID_RECORD_NONE - 1; // after all operations
     else if (!is_recording() &&
              !braid_array_put(&recorder.free_allocations, &memory, sizeof(memory)))
         recorder.failed = true;
