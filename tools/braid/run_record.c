@@ -100,11 +100,32 @@ static double median_us(const struct rerun *rerun, int way)
 }
 
 // By number of memory: what the frame left there, in the program and here. 0: nobody knows.
+static bool is_compared(const struct rerun *rerun, int way, uint32_t memory)
+{
+    return rerun->contents->memory[memory].digest_behind && rerun->digests[way][memory];
+}
+
 static bool differs(const struct rerun *rerun, int way, uint32_t memory)
 {
-    const uint64_t expected = rerun->contents->memory[memory].digest_behind;
-    const uint64_t found = rerun->digests[way][memory];
-    return expected && found && found != expected;
+    return is_compared(rerun, way, memory) &&
+           rerun->digests[way][memory] != rerun->contents->memory[memory].digest_behind;
+}
+
+// The program may have freed memory in the frame, or have ended in it.
+static void print_equal(const struct rerun *rerun, int way)
+{
+    const uint32_t all = rerun->contents->num_memory;
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < all; i++)
+        num += is_compared(rerun, way, i);
+    if (num == all)
+        printf("; all memory ends as in the program\n");
+    else if (num == 0)
+        printf("; nothing is compared: the record does not tell how memory ends\n");
+    else
+        printf("; %" PRIu32 " of %" PRIu32 " blocks end as in the program, and the record does "
+               "not tell how others end\n",
+               num, all);
 }
 
 static uint32_t count_differences(const struct rerun *rerun, int way)
@@ -154,7 +175,7 @@ static enum exit_status print_all(const struct rerun *rerun)
             printf("; %" PRIu32 " block%s differ%s:\n", num, output_plural(num),
                    num == 1 ? "s" : "");
         else
-            printf("; all memory ends as in the program\n");
+            print_equal(rerun, way);
         print_differences(rerun, way);
         is_equal = is_equal && !num;
     }
