@@ -184,11 +184,27 @@ uint32_t recorder_find_module(word handle)
     return braid_pointer_map_get(&recorder.module_of, key_of(handle));
 }
 
-// Kernels of the module are gone, too. Their handles may come again.
+static void forget_variables(uint32_t module)
+{
+    const braid_record_allocation *rows = recorder.allocations.items;
+    for (size_t i = 0; i < recorder.allocation_at.num_slots; i++) {
+        const struct pointer_slot slot = recorder.allocation_at.slots[i];
+        if (!slot.key || rows[slot.value].kind != BRAID_RECORD_VARIABLE ||
+            rows[slot.value].module != module)
+            continue;
+        braid_pointer_map_take(&recorder.allocation_at, slot.key);
+        recorder_free_memory(slot.value, BRAID_RECORD_NONE);
+        i = (size_t)-1; // the slots have moved
+    }
+}
+
+// Kernels and variables of the module are gone, too. Their handles and addresses may come again.
 void recorder_forget_module(word handle)
 {
     const uint32_t module = braid_pointer_map_take(&recorder.module_of, key_of(handle));
     recorder_forget_handles();
+    if (module != POINTER_MAP_NONE)
+        forget_variables(module);
     for (size_t i = 0; module != POINTER_MAP_NONE && i < recorder.kernel_of.num_slots; i++) {
         const struct pointer_slot slot = recorder.kernel_of.slots[i];
         const braid_record_kernel *kernels = recorder.kernels.items;

@@ -39,8 +39,22 @@ static void sleep_shortly(void *unused)
     usleep(20000);
 }
 
+// Its variable goes with it.
+static void use_module_for_a_while(void)
+{
+    static const char text[] = ".version 7.8\n.target sm_90\n.address_size 64\n"
+                               ".global .u32 number;\n.visible .entry none()\n{\nret;\n}\n";
+    CUmodule module;
+    CUdeviceptr variable;
+    size_t bytes;
+    must(cuModuleLoadData(&module, text));
+    must(cuModuleGetGlobal_v2(&variable, &bytes, module, "number"));
+    must(cuModuleUnload(module));
+}
+
 static void open_world(CUcontext *out_context)
 {
+    use_module_for_a_while();
     must(cuMemAlloc_v2(&kept, 64));
     must(cuMemsetD32Async(kept, VALUE, 16, NULL));
     must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
@@ -75,7 +89,8 @@ static void check(const braid_record_contents *contents)
     }
     assert_int_equal(num, 2);
     for (uint32_t i = 0; i < contents->num_allocations; i++)
-        assert_true(contents->allocations[i].bytes != OLD);
+        assert_true(contents->allocations[i].bytes != OLD &&
+                    contents->allocations[i].kind != BRAID_RECORD_VARIABLE);
 }
 
 static void memory_may_go_while_it_is_kept(void **state)
