@@ -129,11 +129,11 @@ static word free_memory(const struct driver_call *call, word *words)
     recorder_clear_work(&work, BRAID_RECORD_FREE);
     recorder_lock();
     work.memory = recorder_take_memory(words[0]);
-    if (work.memory != BRAID_RECORD_NONE && is_recording())
-        recorder_read_contents(work.memory);
     recorder_unlock();
     if (work.memory == BRAID_RECORD_NONE)
         return call_driver(call, words);
+    if (recorder.most_contents)
+        recorder_read_contents(work.memory);
     const struct begun begun = recorder_begin(&place);
     const word answer = call_driver(call, words);
     recorder_lock();

@@ -2,7 +2,8 @@
 // The recorder: a library that stands before the driver, forwards all calls, and notes some.
 //
 // It is a library of its own, libbraid_record.so. One lock guards all that it knows. Under it the
-// driver is asked about streams, and for the contents of memory. Neither runs code of the program.
+// driver is asked about streams, which runs no code of the program. When the record is done, it is
+// also asked for the contents of memory.
 // Each thread has notes of its operations, and adds to them without the lock (notes.h).
 #ifndef BRAID_RECORD_RECORDER_H
 #define BRAID_RECORD_RECORDER_H
@@ -147,8 +148,9 @@ uint32_t recorder_take_memory(word address);
 void recorder_free_memory(uint32_t memory, uint32_t operation);
 void recorder_keep_memory(uint32_t memory, word address); // the free failed
 
-// Reads the first bytes of memory before it goes (contents.c). Under the lock.
+// Reads the first bytes of memory before it goes (contents.c), without the lock.
 void recorder_read_contents(uint32_t memory);
+// The same of all memory, under the lock, when no calls are noted any more.
 void recorder_read_all_contents(void);
 
 void *recorder_row(struct array *array, uint32_t number, size_t bytes);
