@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recorded frame as a graph to plan, and the times of its host.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -28,6 +29,24 @@ static const char *name_of(const braid_import *import, const struct captured_nod
                : braid_captured_kind(node->type);
 }
 
+// A launch of a graph has its time, and each of its nodes with work an equal part of that.
+static uint64_t cost_of(const braid_import *import, uint32_t node)
+{
+    const struct captured_node *nodes = captured_nodes(&import->captured);
+    const uint32_t operation = nodes[node].operation;
+    const braid_record_operation *of = &import->recorded.record->operations[operation];
+    uint32_t first = node, end = node + 1, num = 0;
+    if (of->device_end_ns <= of->device_begin_ns)
+        return 0;
+    while (first > 0 && nodes[first - 1].operation == operation)
+        first--;
+    while (end < import->captured.nodes.num && nodes[end].operation == operation)
+        end++;
+    for (uint32_t i = first; i < end; i++)
+        num += import->uses.is_work[i] && !nodes[i].region;
+    return num ? (of->device_end_ns - of->device_begin_ns) / num : 0;
+}
+
 static braid_status add_node(struct maker *maker, uint32_t node)
 {
     braid_import *import = maker->import;
@@ -35,13 +54,15 @@ static braid_status add_node(struct maker *maker, uint32_t node)
     const char *name = name_of(import, of);
     braid_kernel *kernel = &import->kernels[node];
     *kernel = (braid_kernel){ .name = name[0] ? name : "kernel", .cpu = do_nothing };
-    return braid_graph_add_kernel(import->graph,
-                                  &(braid_kernel_node){ .node = { .after = maker->after.items,
-                                                                  .num_after = maker->after.num },
-                                                        .kernel = kernel,
-                                                        .grid = { 1, 1, 1 },
-                                                        .block = { 1, 1, 1 } },
-                                  &import->nodes[node]);
+    return braid_graph_add_kernel(
+        import->graph,
+        &(braid_kernel_node){ .node = { .after = maker->after.items,
+                                        .num_after = maker->after.num,
+                                        .cost_ns = cost_of(import, node) },
+                              .kernel = kernel,
+                              .grid = { 1, 1, 1 },
+                              .block = { 1, 1, 1 } },
+        &import->nodes[node]);
 }
 
 static void count(const struct captured_node *node, braid_import_info *info)
@@ -125,6 +146,48 @@ static void tell_repeat(const braid_record_contents *record, uint32_t operation,
     info->repeated_bytes += work->num_bytes;
 }
 
+// ---- times of the device ----
+
+static uint64_t device_ns_of(const braid_record_operation *operation)
+{
+    return operation->device_end_ns > operation->device_begin_ns
+               ? operation->device_end_ns - operation->device_begin_ns
+               : 0;
+}
+
+static int compare_begins(const void *left, const void *right)
+{
+    const braid_record_operation *const *a = left, *const *b = right;
+    return ((*a)->device_begin_ns > (*b)->device_begin_ns) -
+           ((*a)->device_begin_ns < (*b)->device_begin_ns);
+}
+
+// False: memory ran out.
+static bool tell_device(const struct import_recorded *recorded, braid_import_info *info)
+{
+    struct array list = { 0 };
+    bool is_done = true;
+    for (uint32_t i = recorded->first; i < recorded->end && is_done; i++) {
+        const braid_record_operation *of = &recorded->record->operations[i];
+        if (!device_ns_of(of))
+            continue;
+        is_done = braid_array_put(&list, &of, sizeof(of));
+        if (of->work.kind == BRAID_RECORD_KERNEL || of->work.kind == BRAID_RECORD_GRAPH)
+            info->kernel_ns += device_ns_of(of);
+    }
+    const braid_record_operation **rows = list.items;
+    if (list.num)
+        qsort(rows, list.num, sizeof(*rows), compare_begins);
+    uint64_t end = list.num ? rows[0]->device_begin_ns : 0;
+    for (size_t i = 0; i < list.num; i++) {
+        info->idle_ns += rows[i]->device_begin_ns > end ? rows[i]->device_begin_ns - end : 0;
+        end = rows[i]->device_end_ns > end ? rows[i]->device_end_ns : end;
+    }
+    info->device_ns = list.num ? end - rows[0]->device_begin_ns : 0;
+    braid_array_finish(&list);
+    return is_done;
+}
+
 static void tell_host(const struct import_recorded *recorded, braid_import_info *info)
 {
     const braid_record_operation *operations = recorded->record->operations;
@@ -161,7 +224,7 @@ void braid_import_tell_recorded(braid_import *import)
     struct store store = { 0 };
     bool *changed = braid_store_take(&store, num_numbers, sizeof(*changed));
     tell_host(&import->recorded, &import->info);
-    bool is_proven = changed;
+    bool is_proven = tell_device(&import->recorded, &import->info) && changed;
     for (uint32_t i = 0; i < import->captured.nodes.num && is_proven; i++)
         is_proven = import->uses.proven[i] || !import->uses.is_work[i] ||
                     captured_nodes(&import->captured)[i].type == GPU_NODE_COPY;

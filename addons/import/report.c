@@ -154,6 +154,11 @@ static void write_recorded(const braid_import *import, FILE *file)
             braid_text_decimal((double)info->wait_ns / 1e3, 1).text, info->num_waits,
             plural(info->num_waits),
             braid_text_decimal(gaps > info->frame_ns ? 0 : (double)gaps / 1e3, 1).text);
+    if (info->device_ns)
+        fprintf(file, "device: %s us, of which no work ran in %s us; kernels took %s us in all\n",
+                braid_text_decimal((double)info->device_ns / 1e3, 1).text,
+                braid_text_decimal((double)info->idle_ns / 1e3, 1).text,
+                braid_text_decimal((double)info->kernel_ns / 1e3, 1).text);
     if (info->num_repeats)
         fprintf(file, "copies that send the same bytes again: %u, with %" PRIu64 " bytes\n",
                 info->num_repeats, info->repeated_bytes);
@@ -287,9 +292,12 @@ static void write_json_recorded(const braid_import *import, FILE *file)
     fprintf(file,
             "  \"frame_ns\": %" PRIu64 ",\n  \"call_ns\": %" PRIu64 ",\n  \"waits\": %u,\n"
             "  \"wait_ns\": %" PRIu64 ",\n  \"repeated_copies\": %u,\n"
-            "  \"repeated_bytes\": %" PRIu64 ",\n  \"constant_kernels\": %u,\n",
+            "  \"repeated_bytes\": %" PRIu64 ",\n  \"constant_kernels\": %u,\n"
+            "  \"device_ns\": %" PRIu64 ",\n  \"kernel_ns\": %" PRIu64 ",\n"
+            "  \"idle_ns\": %" PRIu64 ",\n",
             info->frame_ns, info->call_ns, info->num_waits, info->wait_ns, info->num_repeats,
-            info->repeated_bytes, info->num_constants);
+            info->repeated_bytes, info->num_constants, info->device_ns, info->kernel_ns,
+            info->idle_ns);
 }
 
 static void write_json(const struct import_findings *findings, FILE *file)

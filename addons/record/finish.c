@@ -75,6 +75,7 @@ enum recorder_phase recorder_start(void)
     settings.from = read_setting("BRAID_RECORD_FROM", DEFAULT_FROM);
     settings.frames = read_setting("BRAID_RECORD_FRAMES", DEFAULT_FRAMES);
     settings.most_operations = read_setting("BRAID_RECORD_OPERATIONS", DEFAULT_OPERATIONS);
+    recorder.measures = read_setting("BRAID_RECORD_TIMES", 0) != 0;
     settings.by_marks = by && strcmp(by, "marks") == 0;
     recorder.most_bytes = read_setting("BRAID_RECORD_BYTES", 1 << 20);
     recorder.most_stored = read_setting("BRAID_RECORD_ALL_BYTES", 256 << 20);
@@ -107,6 +108,7 @@ static bool gather(uint32_t first, uint32_t num)
         memset(recorder.operations.items, 0, num * bytes);
     recorder.dropped = first;
     recorder_visit_notes(first, put_row, NULL);
+    recorder_put_times();
     return true;
 }
 
@@ -436,14 +438,16 @@ static void mark(void)
 void recorder_mark_frame(void)
 {
     recorder_lock();
-    const bool has_contents = !is_done() && settings.by_marks && recorder.most_kept > 0;
-    const bool begins_last =
-        has_contents && settings.num_marks + 1 == settings.from + settings.frames;
-    const bool ends_last = has_contents && settings.num_marks == settings.from + settings.frames;
+    const uint64_t last = settings.from + settings.frames;
+    const bool counts = !is_done() && settings.by_marks;
+    const bool begins_last = counts && settings.num_marks + 1 == last;
+    const bool ends_last = counts && settings.num_marks == last;
     recorder_unlock();
-    if (begins_last)
+    if (begins_last && recorder.most_kept > 0)
         recorder_take_memory_contents();
-    if (ends_last)
+    if (ends_last && recorder.measures)
+        recorder_take_times();
+    if (ends_last && recorder.most_kept > 0)
         recorder_digest_memory_contents();
     recorder_lock();
     if (begins_last)

@@ -152,7 +152,7 @@ static word launch(const struct driver_call *call, word *words)
         work.name = strange;
         recorder_note_stranger(strange, 0);
     }
-    const struct begun begun = recorder_begin(&place);
+    const struct begun begun = recorder_begin(&place, work.kind);
     const word answer = call_driver(call, words);
     recorder_end(&begun, &work, answer);
     return answer;

@@ -29,7 +29,7 @@ static void note_memory(const struct place *place, braid_record_allocation *allo
     if (work.memory == BRAID_RECORD_NONE || is_variable)
         return;
     // The call is over: its memory was nobody's before.
-    const struct begun begun = recorder_begin(place);
+    const struct begun begun = recorder_begin(place, work.kind);
     recorder_lock();
     if (begun.number != BRAID_RECORD_NONE) {
         braid_record_allocation *row =
@@ -134,7 +134,7 @@ static word free_memory(const struct driver_call *call, word *words)
         return call_driver(call, words);
     if (recorder.most_contents)
         recorder_read_contents(work.memory);
-    const struct begun begun = recorder_begin(&place);
+    const struct begun begun = recorder_begin(&place, work.kind);
     const word answer = call_driver(call, words);
     recorder_lock();
     if (answer == SUCCEEDED)

@@ -146,7 +146,7 @@ uint32_t recorder_number_stream(struct thread_notes *notes, const struct place *
 
 // The number is taken first: if a mark forgets streams meanwhile, it forgets this operation, or the
 // thread sees that it did (finish.c).
-struct begun recorder_begin(const struct place *place)
+struct begun recorder_begin(const struct place *place, braid_record_work_kind kind)
 {
     struct begun begun = { .number = BRAID_RECORD_NONE };
     if (!is_recording() || place->is_captured)
@@ -157,14 +157,21 @@ struct begun recorder_begin(const struct place *place)
     begun.number = atomic_fetch_add_explicit(&recorder.next_number, 1, memory_order_acq_rel);
     begun.stream =
         place->has_stream ? recorder_number_stream(begun.notes, place) : BRAID_RECORD_NONE;
+    if (recorder.measures)
+        begun.timing = recorder_time_begin(place, kind);
     begun.begin_ns = recorder_now();
     return begun;
 }
 
 void recorder_end(const struct begun *begun, const braid_record_work *work, word answer)
 {
-    if (begun->number != BRAID_RECORD_NONE && answer == SUCCEEDED)
-        recorder_note_work(begun, work, recorder_now());
+    if (begun->number == BRAID_RECORD_NONE)
+        return;
+    const uint64_t now = recorder_now();
+    if (begun->timing)
+        recorder_time_end(begun, answer);
+    if (answer == SUCCEEDED)
+        recorder_note_work(begun, work, now);
 }
 
 // ---- kernels ----
@@ -359,6 +366,7 @@ void recorder_note_stranger(const char *name, uint64_t num_calls)
     recorder_unlock();
     if (num_calls == 0)
         return;
-    const struct begun begun = recorder_begin(&(struct place){ .has_stream = false });
+    const struct begun begun =
+        recorder_begin(&(struct place){ .has_stream = false }, BRAID_RECORD_UNKNOWN);
     recorder_end(&begun, &work, SUCCEEDED);
 }

@@ -69,6 +69,7 @@ enum recorder_phase { BEFORE, RECORDING, DONE };
 
 struct known_exec;
 struct thread_notes;
+struct timing;
 
 struct recorder {
     pthread_mutex_t lock;
@@ -81,6 +82,7 @@ struct recorder {
     int driver_version;           // since the first module
     bool failed;                  // memory ran out: no record
     bool keeps_rows;              // no row of memory is used again
+    bool measures;                // times on the device
     struct thread_notes *notes;   // the first of a list of all
     void *get_context;            // the driver's cuCtxGetCurrent
     struct store store;           // bytes that the record points to
@@ -92,6 +94,7 @@ struct recorder {
     // Arrays of the record, and the handles of their rows.
     struct array modules, kernels, parameters, allocations, streams, operations, frames, strangers;
     struct array graphs, nodes, befores;
+    struct timing *timings;        // the last of a list (times.c)
     struct array memory;           // the last frame's; its bytes are blocks of their own
     struct array layouts;          // a struct kernel_layout * of each kernel, or NULL
     struct array free_allocations; // rows that nothing points to
@@ -186,10 +189,11 @@ struct begun {
     uint32_t stream;
     uint64_t begin_ns;
     struct thread_notes *notes;
+    struct timing *timing; // NULL: it is not measured
 };
 
 // Begins an operation, and ends it with the driver's answer. It is noted if the driver took it.
-struct begun recorder_begin(const struct place *place);
+struct begun recorder_begin(const struct place *place, braid_record_work_kind kind);
 void recorder_end(const struct begun *begun, const braid_record_work *work, word answer);
 
 // The number of a launched function, with all that the driver tells of it.
@@ -223,6 +227,16 @@ braid_record_end recorder_end_of_box(const struct box_side *side);
 
 // The graph of the exec as it is now, as a row of the record; NONE: not known. Under the lock.
 uint32_t recorder_publish_exec(word exec, const char **out_strange);
+
+// ---- times (times.c) ----
+
+// Beside an operation, without the lock. NULL: it is not measured.
+struct timing *recorder_time_begin(const struct place *place, braid_record_work_kind kind);
+void recorder_time_end(const struct begun *begun, word answer);
+// Behind the last frame, without the lock.
+void recorder_take_times(void);
+// Into the operations that are kept. Under the lock.
+void recorder_put_times(void);
 
 // ---- the memory of a frame (frame_memory.c) ----
 

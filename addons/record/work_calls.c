@@ -17,7 +17,7 @@ enum { COOPERATIVE = 2, CLUSTER = 4, PROGRAMMATIC = 6, PRIORITY = 8 };
 static word make(const struct driver_call *call, word *words, const struct place *place,
                  const braid_record_work *work, uint32_t *out_operation)
 {
-    const struct begun begun = recorder_begin(place);
+    const struct begun begun = recorder_begin(place, work->kind);
     const word answer = call_driver(call, words);
     recorder_end(&begun, work, answer);
     *out_operation = begun.number;
@@ -32,7 +32,8 @@ static void note_wait(braid_record_scope scope, uint32_t scope_of, uint32_t even
     work.scope = scope;
     work.scope_of = scope_of;
     work.event = event;
-    const struct begun begun = recorder_begin(&(struct place){ .has_stream = false });
+    const struct begun begun =
+        recorder_begin(&(struct place){ .has_stream = false }, BRAID_RECORD_SYNCHRONISE);
     recorder_end(&begun, &work, SUCCEEDED);
 }
 
@@ -43,11 +44,15 @@ static void note_wait(braid_record_scope scope, uint32_t scope_of, uint32_t even
 static word launch(const struct driver_call *call, word *words, const struct place *place,
                    const struct launch *launch, word function, void **arguments, void **extra)
 {
-    const struct begun begun = recorder_begin(place);
+    const struct begun begun = recorder_begin(place, BRAID_RECORD_KERNEL);
     const word answer = call_driver(call, words);
-    if (begun.number == BRAID_RECORD_NONE || answer != SUCCEEDED)
+    if (begun.number == BRAID_RECORD_NONE)
         return answer;
     const uint64_t end_ns = recorder_now();
+    if (begun.timing)
+        recorder_time_end(&begun, answer);
+    if (answer != SUCCEEDED)
+        return answer;
     const struct kernel_layout *layout = recorder_layout(begun.notes, function);
     if (layout)
         recorder_note_launch(&begun, launch, end_ns, layout, arguments, extra);
@@ -400,7 +405,7 @@ static word event_operation(const struct driver_call *call, word *words)
         return call_driver(call, words);
     braid_record_work work;
     recorder_clear_work(&work, (braid_record_work_kind)call->detail);
-    const struct begun begun = recorder_begin(&place);
+    const struct begun begun = recorder_begin(&place, work.kind);
     work.event = number_event(words[records ? 0 : 1]);
     const word answer = call_driver(call, words);
     // A wait for an event of a capture takes the stream into that capture.

@@ -49,6 +49,9 @@ class ImportInfo:
     wait_ns: int
     call_ns: int
     repeated_bytes: int
+    device_ns: int
+    kernel_ns: int
+    idle_ns: int
 
 
 @dataclasses.dataclass(frozen=True)

@@ -48,6 +48,24 @@ def a_report_is_a_page():
         assert "add" in file.read()
 
 
+# Each end of work takes 1 us on the clock of the device, and so does each event.
+def times_of_the_device_are_reported():
+    os.environ["BRAID_STANDIN_CLOCK_NS"] = "1000"
+    file = os.path.join(FOLDER, "times.braidrec")
+    done = braid("record", "--times", "--marks", "--from", "0", "--out", file, "--", sys.argv[2], "4", "mark")
+    assert done.status == 0, done
+    done = braid("report", file, "--unwatched")
+    for line in ("device: 14.0 us, of which no work ran in 4.0 us; kernels took 6.0 us in all\n",
+                 "plan: 2 lanes, 8.0 us by the measured times; one lane takes 10.0 us\n"):
+        assert line in done.out, (line, done.out)
+    found = json.loads(braid("report", file, "--unwatched", "--json", "-").out)
+    assert [round(found[name] / 1000) for name in ("device_ns", "kernel_ns", "idle_ns")] == [14, 6, 4], found
+    assert [round(found["plan"][name] / 1000) for name in ("makespan_ns", "one_lane_ns")] == [8, 10], found
+    assert "steps" not in found["plan"], found
+    done = braid("record", "--times", "--out", file, "--", sys.argv[2], "4")
+    assert done.status == 2 and "--times needs --marks" in done.err, done
+
+
 def mistakes_are_told():
     done = report("--frame", "2")
     assert done.status == 2 and "has 2 frames, and none is number 2" in done.err, done
@@ -61,4 +79,4 @@ def mistakes_are_told():
     assert done.status == 2 and FILE in done.err, done
 
 
-sys.exit(run([a_frame_is_reported, a_report_is_json, a_report_is_a_page, mistakes_are_told]))
+sys.exit(run([a_frame_is_reported, a_report_is_json, a_report_is_a_page, times_of_the_device_are_reported, mistakes_are_told]))

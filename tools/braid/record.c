@@ -34,6 +34,7 @@ static const char help[] =
     "  --memory N        keep the memory of the program where the last frame begins, for 'braid "
     "run';\n"
     "                    over N bytes, none; with --marks\n"
+    "  --times           measure when work runs on the device, by events beside it; with --marks\n"
     "  --copy-bytes N    keep the bytes of copies from the host up to N (default: 1048576)\n"
     "  --help            print this text\n";
 
@@ -42,7 +43,7 @@ enum { PATH_BYTES = 4096 };
 struct options {
     const char *out;
     uint64_t from, frames, copy_bytes, contents, memory;
-    bool by_marks;
+    bool by_marks, has_times;
 };
 
 // ---- where the libraries are ----
@@ -107,6 +108,7 @@ static void set_environment(const struct options *options, const char *folder, c
     set_number("BRAID_RECORD_BYTES", options->copy_bytes);
     set_number("BRAID_RECORD_CONTENTS", options->contents);
     set_number("BRAID_RECORD_KEPT", options->memory);
+    set_number("BRAID_RECORD_TIMES", options->has_times);
 }
 
 // The program may go to another folder before it ends.
@@ -231,6 +233,7 @@ enum exit_status command_record(int argc, char **argv)
         ARGUMENT_NUMBER("copy-bytes", struct options, copy_bytes, 0, UINT32_MAX),
         ARGUMENT_NUMBER("contents", struct options, contents, 0, UINT32_MAX),
         ARGUMENT_NUMBER("memory", struct options, memory, 1, UINT64_MAX),
+        ARGUMENT_FLAG("times", struct options, has_times),
         ARGUMENT_FLAG("marks", struct options, by_marks),
         { .name = NULL },
     };
@@ -242,9 +245,9 @@ enum exit_status command_record(int argc, char **argv)
         arguments_read("record", help, argc, argv, known_options, &options, &is_help);
     if (status != EXIT_DONE || is_help)
         return status;
-    if (options.memory && !options.by_marks)
-        return fail(EXIT_BAD_FILE, "--memory needs --marks: nobody knows otherwise where a frame "
-                                   "begins");
+    if ((options.memory || options.has_times) && !options.by_marks)
+        return fail(EXIT_BAD_FILE, "%s needs --marks: nobody knows otherwise where a frame begins",
+                    options.memory ? "--memory" : "--times");
     if (optind == argc)
         return fail(EXIT_BAD_FILE, "which program? braid record -- PROGRAM ...");
     if (unlink(options.out) != 0 && errno != ENOENT)

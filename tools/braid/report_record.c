@@ -21,6 +21,7 @@ struct reporting {
     uint32_t frame;
     braid_import *import;
     braid_schedule_info plan;
+    braid_import_info info;
 };
 
 static enum exit_status fail_by_library(const struct reporting *reporting, braid_status status)
@@ -80,6 +81,7 @@ static braid_status import(struct reporting *reporting)
                                            .num_setters = report->setter ? 1 : 0 };
     braid_status status = braid_import_create_recorded(reporting->contents, reporting->frame,
                                                        &options, &reporting->import);
+    braid_import_get_info(reporting->import, &reporting->info);
     return status == BRAID_OK ? plan(reporting) : status;
 }
 
@@ -97,6 +99,12 @@ static braid_status write_text(const struct reporting *reporting, FILE *file)
     fprintf(file, "frame %u of %u: %s\n", contents->num_frames ? reporting->frame : 0,
             contents->num_frames, contents->program);
     const braid_status status = braid_import_write(reporting->import, BRAID_IMPORT_TEXT, file);
+    if (reporting->info.device_ns) {
+        fprintf(file, "plan: %u lane%s, %.1f us by the measured times; one lane takes %.1f us\n",
+                of->num_lanes, output_plural(of->num_lanes), (double)of->makespan_ns / 1e3,
+                (double)of->one_lane_ns / 1e3);
+        return status;
+    }
     fprintf(file,
             "plan: %u lane%s, %llu step%s of one node each; one lane takes %llu. Times of kernels "
             "are not known\n",
@@ -114,9 +122,12 @@ static braid_status write_page(FILE *file, const void *user)
 static bool add_plan(const struct reporting *reporting, json_t *json)
 {
     const braid_schedule_info *of = &reporting->plan;
+    const bool is_measured = reporting->info.device_ns > 0;
+    const json_int_t made = (json_int_t)(is_measured ? of->makespan_ns : steps(of->makespan_ns));
+    const json_int_t alone = (json_int_t)(is_measured ? of->one_lane_ns : steps(of->one_lane_ns));
     json_t *plan = json_pack("{s:i, s:I, s:I, s:I}", "lanes", (int)of->num_lanes, "waits",
-                             (json_int_t)of->num_waits, "steps", (json_int_t)steps(of->makespan_ns),
-                             "steps_on_one_lane", (json_int_t)steps(of->one_lane_ns));
+                             (json_int_t)of->num_waits, is_measured ? "makespan_ns" : "steps", made,
+                             is_measured ? "one_lane_ns" : "steps_on_one_lane", alone);
     return json_object_set_new(json, "plan", plan) == 0 &&
            json_object_set_new(json, "frame", json_integer(reporting->frame)) == 0 &&
            json_object_set_new(json, "frames", json_integer(reporting->contents->num_frames)) == 0;

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// When work ran on the device: an event before each operation on its stream, and one behind.
+//
+// The driver is called beside the lock. A time has in it all that the stream did between both
+// events. So it is never shorter than the kernel's, and may be longer.
+#include "base/host_memory.h"
+#include "record/recorder.h"
+
+struct timing {
+    struct timing *next;
+    uint32_t operation;
+    word stream, begin, end; // CUevents
+    bool is_known;
+    int64_t begin_ns, end_ns;
+};
+
+static bool is_timed(braid_record_work_kind kind)
+{
+    return kind == BRAID_RECORD_KERNEL || kind == BRAID_RECORD_COPY || kind == BRAID_RECORD_FILL ||
+           kind == BRAID_RECORD_GRAPH;
+}
+
+static void destroy_events(struct timing *timing)
+{
+    if (timing->begin)
+        ASK("cuEventDestroy_v2", timing->begin, 0, 0, 0);
+    if (timing->end)
+        ASK("cuEventDestroy_v2", timing->end, 0, 0, 0);
+    timing->begin = timing->end = 0;
+}
+
+// Both events are made before the work, so that the second one follows it at once.
+struct timing *recorder_time_begin(const struct place *place, braid_record_work_kind kind)
+{
+    if (!place->has_stream || !is_timed(kind))
+        return NULL;
+    struct timing *timing = braid_allocate_zeroed(1, sizeof(*timing));
+    if (!timing) {
+        recorder_lock();
+        recorder.failed = true;
+        recorder_unlock();
+        return NULL;
+    }
+    timing->stream = place->stream;
+    if (ASK("cuEventCreate", POINTER(&timing->begin), 0, 0, 0) == SUCCEEDED &&
+        ASK("cuEventCreate", POINTER(&timing->end), 0, 0, 0) == SUCCEEDED &&
+        ASK("cuEventRecord", timing->begin, timing->stream, 0, 0) == SUCCEEDED)
+        return timing;
+    destroy_events(timing);
+    braid_free(timing);
+    return NULL;
+}
+
+void recorder_time_end(const struct begun *begun, word answer)
+{
+    struct timing *timing = begun->timing;
+    if (answer != SUCCEEDED ||
+        ASK("cuEventRecord", timing->end, timing->stream, 0, 0) != SUCCEEDED) {
+        destroy_events(timing);
+        braid_free(timing);
+        return;
+    }
+    timing->operation = begun->number;
+    recorder_lock();
+    timing->next = recorder.timings;
+    recorder.timings = timing;
+    recorder_unlock();
+}
+
+// Negative where `to` came first.
+static bool elapsed(word from, word to, int64_t *out_ns)
+{
+    float milliseconds = 0;
+    if (ASK("cuEventElapsedTime", POINTER(&milliseconds), from, to, 0) != SUCCEEDED)
+        return false;
+    *out_ns = (int64_t)((double)milliseconds * 1e6);
+    return true;
+}
+
+// The program is at a mark. Other threads may go on: their later operations are in no frame.
+void recorder_take_times(void)
+{
+    recorder_lock();
+    struct timing *const all = recorder.timings;
+    recorder_unlock();
+    int64_t least = 0;
+    const bool is_over = ASK("cuCtxSynchronize", 0, 0, 0, 0) == SUCCEEDED;
+    for (struct timing *at = all; at; at = at->next) {
+        at->is_known = is_over && elapsed(all->begin, at->begin, &at->begin_ns) &&
+                       elapsed(all->begin, at->end, &at->end_ns);
+        least = at->is_known && at->begin_ns < least ? at->begin_ns : least;
+    }
+    for (struct timing *at = all; at; at = at->next) {
+        at->begin_ns -= least;
+        at->end_ns -= least;
+    }
+    for (struct timing *at = all; at; at = at->next)
+        destroy_events(at);
+}
+
+void recorder_put_times(void)
+{
+    braid_record_operation *rows = recorder.operations.items;
+    for (const struct timing *at = recorder.timings; at; at = at->next) {
+        const uint32_t number = at->operation - recorder.dropped;
+        if (number >= recorder.operations.num || !at->is_known || at->end_ns < at->begin_ns)
+            continue;
+        rows[number].device_begin_ns = (uint64_t)at->begin_ns;
+        rows[number].device_end_ns = (uint64_t)at->end_ns;
+    }
+}
