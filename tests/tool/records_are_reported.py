@@ -45,7 +45,10 @@ def a_report_is_a_page():
     done = report("--out", page)
     assert done.status == 0 and done.out == "", done
     with open(page, encoding="utf-8") as file:
-        assert "add" in file.read()
+        text = file.read()
+    assert "add" in text and text.endswith("</body></html>\n") and text.count("</body>") == 1, text
+    assert "<h2>The frame as the host called it</h2>" in text and "on 1 stream<" in text, text
+    assert "<h2>The frame as planned</h2>" in text and text.count("<svg") == 3, text
 
 
 # Each end of work takes 1 us on the clock of the device, and so does each event.
@@ -62,6 +65,13 @@ def times_of_the_device_are_reported():
     assert [round(found[name] / 1000) for name in ("device_ns", "kernel_ns", "idle_ns")] == [14, 6, 4], found
     assert [round(found["plan"][name] / 1000) for name in ("makespan_ns", "one_lane_ns")] == [8, 10], found
     assert "steps" not in found["plan"], found
+    page = os.path.join(FOLDER, "times.html")
+    done = braid("report", file, "--out", page)
+    assert done.status == 0, done
+    with open(page, encoding="utf-8") as opened:
+        text = opened.read()
+    assert "<h2>The frame as it ran</h2>\n<p>14.0 us on 1 stream</p>" in text, text
+    assert text.count(", 2.0 us</title></rect>") == 5, text
     done = braid("record", "--times", "--out", file, "--", sys.argv[2], "4")
     assert done.status == 2 and "--times needs --marks" in done.err, done
 

@@ -11,6 +11,7 @@
 #include <braid/schedule.h>
 
 #include "output.h"
+#include "report_frame.h"
 
 enum { STEP_NS = 1000 };
 
@@ -20,6 +21,7 @@ struct reporting {
     const braid_record_contents *contents;
     uint32_t frame;
     braid_import *import;
+    braid_schedule *schedule;
     braid_schedule_info plan;
     braid_import_info info;
 };
@@ -61,14 +63,12 @@ static braid_status plan(struct reporting *reporting)
 {
     const braid_cost_model costs = { .default_cost_ns = STEP_NS };
     braid_graph *graph = braid_import_get_graph(reporting->import);
-    braid_schedule *schedule = NULL;
-    braid_status status =
-        braid_schedule_create(graph, &(braid_schedule_options){ .costs = &costs }, &schedule);
+    braid_status status = braid_schedule_create(graph, &(braid_schedule_options){ .costs = &costs },
+                                                &reporting->schedule);
     if (status == BRAID_OK)
-        status = braid_schedule_verify(schedule, graph);
+        status = braid_schedule_verify(reporting->schedule, graph);
     if (status == BRAID_OK)
-        braid_schedule_get_info(schedule, &reporting->plan);
-    braid_schedule_destroy(schedule);
+        braid_schedule_get_info(reporting->schedule, &reporting->plan);
     return status;
 }
 
@@ -115,8 +115,32 @@ static braid_status write_text(const struct reporting *reporting, FILE *file)
 
 static braid_status write_page(FILE *file, const void *user)
 {
+    static const char end[] = "</body></html>\n"; // the timelines stand before it
     const struct reporting *reporting = user;
-    return braid_import_write(reporting->import, BRAID_IMPORT_PAGE, file);
+    const braid_record_contents *contents = reporting->contents;
+    struct report_frame frame = { .contents = contents,
+                                  .end = contents->num_operations,
+                                  .schedule = reporting->schedule,
+                                  .is_measured = reporting->info.device_ns > 0 };
+    char *text = NULL;
+    size_t num = 0;
+    FILE *page = open_memstream(&text, &num);
+    if (!page)
+        return BRAID_NO_MEMORY;
+    if (reporting->frame != BRAID_RECORD_NONE) {
+        frame.first = contents->frames[reporting->frame].first_operation;
+        frame.end = frame.first + contents->frames[reporting->frame].num_operations;
+    }
+    braid_status status = braid_import_write(reporting->import, BRAID_IMPORT_PAGE, page);
+    if (fclose(page) != 0 && status == BRAID_OK)
+        status = BRAID_NO_MEMORY;
+    if (status == BRAID_OK) {
+        fwrite(text, 1, num - strlen(end), file);
+        status = report_frame_write(&frame, file);
+        fputs(end, file);
+    }
+    free(text);
+    return status;
 }
 
 static bool add_plan(const struct reporting *reporting, json_t *json)
@@ -181,6 +205,7 @@ enum exit_status report_record_write(const struct report_record *report)
         status =
             imported == BRAID_OK ? write_all(&reporting) : fail_by_library(&reporting, imported);
     }
+    braid_schedule_destroy(reporting.schedule);
     braid_import_destroy(reporting.import);
     braid_record_destroy(reporting.record);
     return status;
