@@ -29,6 +29,7 @@ static struct {
     uint64_t from, frames, most_operations;
     bool by_marks;
     uint64_t num_marks;
+    bool is_closed; // the last frame has ended, and no other has begun
     int num_halves;
 } settings;
 
@@ -75,6 +76,7 @@ enum recorder_phase recorder_start(void)
     settings.from = read_setting("BRAID_RECORD_FROM", DEFAULT_FROM);
     settings.frames = read_setting("BRAID_RECORD_FRAMES", DEFAULT_FRAMES);
     settings.most_operations = read_setting("BRAID_RECORD_OPERATIONS", DEFAULT_OPERATIONS);
+    recorder.range = secure_getenv("BRAID_RECORD_RANGE");
     recorder.measures = read_setting("BRAID_RECORD_TIMES", 0) != 0;
     settings.by_marks = by && strcmp(by, "marks") == 0;
     recorder.most_bytes = read_setting("BRAID_RECORD_BYTES", 1 << 20);
@@ -381,7 +383,7 @@ static void finish(uint32_t first, uint32_t num)
 static void close_frame(void)
 {
     braid_record_frame *frames = recorder.frames.items;
-    if (recorder.frames.num == 0)
+    if (recorder.frames.num == 0 || settings.is_closed)
         return;
     braid_record_frame *last = &frames[recorder.frames.num - 1];
     last->num_operations = num_operations() - last->first_operation;
@@ -390,6 +392,7 @@ static void close_frame(void)
 static void open_frame(void)
 {
     const braid_record_frame frame = { num_operations(), 0 };
+    settings.is_closed = false;
     if (!braid_array_put(&recorder.frames, &frame, sizeof(frame)))
         recorder.failed = true;
 }
@@ -435,20 +438,30 @@ static void mark(void)
     }
 }
 
-void recorder_mark_frame(void)
+// Whether the mark that comes, or the end of a frame, is number `number` from the first one kept.
+static bool is_next(uint64_t number)
 {
     recorder_lock();
-    const uint64_t last = settings.from + settings.frames;
-    const bool counts = !is_done() && settings.by_marks;
-    const bool begins_last = counts && settings.num_marks + 1 == last;
-    const bool ends_last = counts && settings.num_marks == last;
+    const bool is = !is_done() && settings.by_marks && settings.num_marks == number;
     recorder_unlock();
-    if (begins_last && recorder.most_kept > 0)
-        recorder_take_memory_contents();
-    if (ends_last && recorder.measures)
+    return is;
+}
+
+static void take_end(void)
+{
+    if (recorder.measures)
         recorder_take_times();
-    if (ends_last && recorder.most_kept > 0)
+    if (recorder.most_kept > 0)
         recorder_digest_memory_contents();
+}
+
+void recorder_mark_frame(void)
+{
+    const uint64_t last = settings.from + settings.frames;
+    if (recorder.most_kept > 0 && is_next(last - 1))
+        recorder_take_memory_contents();
+    if (is_next(last))
+        take_end();
     recorder_lock();
     if (begins_last)
         recorder_forget_lost_contents();
@@ -457,12 +470,28 @@ void recorder_mark_frame(void)
     recorder_unlock();
 }
 
+void recorder_end_frame(void)
+{
+    const bool is_last = is_next(settings.from + settings.frames);
+    if (is_last)
+        take_end();
+    recorder_lock();
+    if (!is_done()) {
+        close_frame();
+        settings.is_closed = true;
+        if (is_last)
+            finish_frames();
+    }
+    recorder_unlock();
+}
+
 // For programs, by dlsym. Returns whether marks count.
 __attribute__((visibility("default"))) int braid_recorder_mark(void);
 
 int braid_recorder_mark(void)
 {
-    recorder_mark_frame();
+    if (!recorder.range)
+        recorder_mark_frame();
     return 1;
 }
 

@@ -94,6 +94,7 @@ struct recorder {
     // Arrays of the record, and the handles of their rows.
     struct array modules, kernels, parameters, allocations, streams, operations, frames, strangers;
     struct array graphs, nodes, befores;
+    const char *range;             // of NVTX, whose ranges are frames; NULL: marks are
     struct timing *timings;        // the last of a list (times.c)
     struct array memory;           // the last frame's; its bytes are blocks of their own
     struct array layouts;          // a struct kernel_layout * of each kernel, or NULL
@@ -250,6 +251,8 @@ void recorder_digest_memory_contents(void);
 
 // The mark of a program. Without the lock.
 void recorder_mark_frame(void);
+// Ends the frame that the mark before began. Without the lock.
+void recorder_end_frame(void);
 // Under the lock, behind operations from `watch_at` on: drops old ones, or ends the record.
 void recorder_watch_frames(void);
 // Under the lock: notes need so many bytes more.

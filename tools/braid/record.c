@@ -31,6 +31,7 @@ static const char help[] =
     "  --marks           frames are those that the program marks; nothing is noted before\n"
     "  --contents N      keep the first N bytes of each allocation, as they are in the end\n"
     "                    (default: 0)\n"
+    "  --frames-by-range NAME  frames are the ranges of NVTX with that name, as with --marks\n"
     "  --memory N        keep the memory of the program where the last frame begins, for 'braid "
     "run';\n"
     "                    over N bytes, none; with --marks\n"
@@ -41,7 +42,7 @@ static const char help[] =
 enum { PATH_BYTES = 4096 };
 
 struct options {
-    const char *out;
+    const char *out, *range;
     uint64_t from, frames, copy_bytes, contents, memory;
     bool by_marks, has_times;
 };
@@ -103,6 +104,8 @@ static void set_environment(const struct options *options, const char *folder, c
     setenv("LD_LIBRARY_PATH", path, 1);
     setenv("BRAID_RECORD_REAL", driver, 1);
     setenv("BRAID_RECORD_BY", options->by_marks ? "marks" : "launches", 1);
+    if (options->range)
+        setenv("BRAID_RECORD_RANGE", options->range, 1);
     set_number("BRAID_RECORD_FROM", options->from);
     set_number("BRAID_RECORD_FRAMES", options->frames);
     set_number("BRAID_RECORD_BYTES", options->copy_bytes);
@@ -168,6 +171,8 @@ static enum exit_status run_recorded(const struct options *options, char **progr
     if (status == EXIT_DONE) {
         set_environment(options, folder, driver);
         set_file(options->out);
+        if (options->range)
+            setenv("NVTX_INJECTION64_PATH", links[0], 1);
         status = run_program(program);
     }
     for (int i = 0; i < 2; i++)
@@ -234,6 +239,7 @@ enum exit_status command_record(int argc, char **argv)
         ARGUMENT_NUMBER("contents", struct options, contents, 0, UINT32_MAX),
         ARGUMENT_NUMBER("memory", struct options, memory, 1, UINT64_MAX),
         ARGUMENT_FLAG("times", struct options, has_times),
+        ARGUMENT_TEXT("frames-by-range", struct options, range),
         ARGUMENT_FLAG("marks", struct options, by_marks),
         { .name = NULL },
     };
@@ -245,6 +251,7 @@ enum exit_status command_record(int argc, char **argv)
         arguments_read("record", help, argc, argv, known_options, &options, &is_help);
     if (status != EXIT_DONE || is_help)
         return status;
+    options.by_marks = options.by_marks || options.range;
     if ((options.memory || options.has_times) && !options.by_marks)
         return fail(EXIT_BAD_FILE, "%s needs --marks: nobody knows otherwise where a frame begins",
                     options.memory ? "--memory" : "--times");

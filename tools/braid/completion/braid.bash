@@ -25,7 +25,7 @@ _braid() {
     replay) options="--device --against --audit --kernels --lanes --iterations --tolerance --type --json --help" ;;
     diff) options="--limit --help" ;;
     kernel) options="--json --help" ;;
-    record) options="--out --from --frames --marks --memory --contents --times --copy-bytes --help" ;;
+    record) options="--out --from --frames --marks --frames-by-range --memory --contents --times --copy-bytes --help" ;;
     devices) options="--json --help" ;;
     esac
     if [[ $word == -* ]]; then
