@@ -13,11 +13,14 @@
 #include <unistd.h>
 
 enum { WORDS = 4, BYTES = 4 * WORDS, PAGE = 4096, MUCH = (1 << 20) + 4 };
-enum { OF_HOST, OF_MUCH, OF_FREED, PLAIN, NUM_FRAMES };
+enum { OF_HOST, OF_MUCH, OF_FREED, OF_VARIABLE, PLAIN, NUM_FRAMES };
 
 // sum(to, from) adds a word of other memory; follow(table, to) puts one that the table points to.
 static const char sum_text[] =
     ".version 7.8\n.target sm_90\n.address_size 64\n"
+    ".visible .global .align 4 .u32 counter;\n"
+    ".visible .entry bump()\n{\n.reg .b64 %d;\n.reg .b32 %r<2>;\nmov.u64 %d, counter;\n"
+    "ld.global.u32 %r0, [%d];\nadd.u32 %r1, %r0, 1;\nst.global.u32 [%d], %r1;\nret;\n}\n"
     ".visible .entry sum(.param .u64 to, .param .u64 from)\n{\n"
     ".reg .b64 %d<2>;\n.reg .b32 %r<3>;\nld.param.u64 %d0, [to];\nld.param.u64 %d1, [from];\n"
     "ld.global.u32 %r0, [%d0];\nld.global.u32 %r1, [%d1];\nadd.u32 %r2, %r0, %r1;\n"
@@ -27,10 +30,10 @@ static const char sum_text[] =
     "ld.u64 %d2, [%d0];\nld.u32 %r, [%d2];\nst.u32 [%d1], %r;\nret;\n}\n";
 
 static CUmodule module;
-static CUfunction sum, follow;
+static CUfunction sum, follow, bump;
 static CUstream stream, other;
 static CUevent event;
-static CUdeviceptr memory[3], much, freed, table;
+static CUdeviceptr memory[3], much, freed, table, counter;
 static void *pinned;
 static CUgraphExec executable;
 static uint32_t received;
@@ -65,6 +68,9 @@ static void run_plain(void)
     must(cuMemcpyDtoHAsync_v2(pinned, memory[0], BYTES, stream));
     must(cuMemcpyHtoDAsync_v2(memory[2], pinned, BYTES, stream));
     must(cuMemsetD32Async(memory[2] + 8, 77, 1, stream));
+    // A variable of the module, by its address and by its name.
+    must(cuMemcpyHtoDAsync_v2(counter, sent, 4, stream));
+    must(cuLaunchKernel(bump, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
     void *arguments[] = { &table, &to };
     must(cuLaunchKernel(follow, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
     must(cuMemcpyDtoHAsync_v2(&received, memory[0], 4, stream));
@@ -82,6 +88,8 @@ static void run_frame(int frame)
         must(cuMemcpyHtoD_v2(much, bytes, MUCH));
     if (frame == OF_FREED)
         launch_add(stream, freed, 1);
+    if (frame == OF_VARIABLE)
+        launch_sum(stream, memory[0], counter);
     must(cuStreamSynchronize(stream));
 }
 
@@ -103,6 +111,8 @@ static int run_program(void **state)
     must(cuModuleLoadData(&module, sum_text));
     must(cuModuleGetFunction(&sum, module, "sum"));
     must(cuModuleGetFunction(&follow, module, "follow"));
+    must(cuModuleGetFunction(&bump, module, "bump"));
+    must(cuModuleGetGlobal_v2(&counter, NULL, module, "counter"));
     must(cuStreamCreate(&stream, 0));
     must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
     must(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
@@ -171,9 +181,10 @@ static braid_import_options options_of(void **functions)
 {
     for (uint32_t i = 0; i < record->num_kernels; i++) {
         const char *name = record->kernels[i].name;
-        functions[i] = strcmp(name, "add") == 0   ? (void *)program.add
-                       : strcmp(name, "sum") == 0 ? (void *)sum
-                                                  : (void *)follow;
+        functions[i] = strcmp(name, "add") == 0    ? (void *)program.add
+                       : strcmp(name, "sum") == 0  ? (void *)sum
+                       : strcmp(name, "bump") == 0 ? (void *)bump
+                                                   : (void *)follow;
     }
     return (braid_import_options){ .device = device,
                                    .is_unwatched = true,
@@ -246,6 +257,20 @@ static void other_frames_are_refused_by_name(void **state)
             cases[i].status, cases[i].why);
 }
 
+// The text's variable has another address than the program's, to which an argument points.
+static void pointers_to_variables_stay_the_programs(void **state)
+{
+    void *functions[64];
+    braid_import *import;
+    (void)state;
+    braid_import_options options = options_of(functions);
+    check_ok(braid_import_create_recorded(record, OF_VARIABLE, &options, &import));
+    braid_import_destroy(import);
+    options.num_functions = 0;
+    check_fails(braid_import_create_recorded(record, OF_VARIABLE, &options, &import),
+                BRAID_UNSUPPORTED, "an argument of the record points to variable 'counter'");
+}
+
 static void mistakes_are_refused(void **state)
 {
     braid_device *cpu;
@@ -300,7 +325,7 @@ static void check_plays_as_recorded(bool makes_memory)
             num += digest != record->memory[k].digest && digest != 0;
         }
     }
-    assert_int_equal(num, 2 * 4); // three of the device, and the pinned one
+    assert_int_equal(num, 2 * 5); // three of the device, the pinned one, and the variable
     check_fails(braid_import_get_memory_digest(import, record->num_memory, &digest),
                 BRAID_INVALID_ARGUMENT, "the record has no memory");
     braid_exec_destroy(exec);
@@ -363,8 +388,8 @@ static void check_failures(const char *const *calls, size_t num_calls, bool make
 static void any_call_may_fail(void **state)
 {
     static const char *const calls[] = {
-        "cuModuleLoadData",     "cuModuleGetFunction", "cuFuncGetAttribute",
-        "cuMemGetAddressRange", "cuMemHostAlloc",
+        "cuModuleGetGlobal",  "cuModuleLoadData",     "cuModuleGetFunction",
+        "cuFuncGetAttribute", "cuMemGetAddressRange", "cuMemHostAlloc",
     };
     (void)state;
     check_failures(calls, sizeof(calls) / sizeof(calls[0]), false);
@@ -443,6 +468,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_do_what_the_program_does_next),
         cmocka_unit_test(other_frames_are_refused_by_name),
+        cmocka_unit_test(pointers_to_variables_stay_the_programs),
         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(frames_end_as_the_recorded_one_did),
         cmocka_unit_test(another_process_runs_the_frame),
