@@ -94,9 +94,9 @@ struct recorder {
     // Arrays of the record, and the handles of their rows.
     struct array modules, kernels, parameters, allocations, streams, operations, frames, strangers;
     struct array graphs, nodes, befores;
-    const char *range;             // of NVTX, whose ranges are frames; NULL: marks are
+    const char *range;             // ranges of NVTX with this name are frames; NULL: marks are
     struct timing *timings;        // the last of a list (times.c)
-    struct array memory;           // the last frame's; its bytes are blocks of their own
+    struct array memory;           // the last frame has it; its bytes are blocks of their own
     struct array layouts;          // a struct kernel_layout * of each kernel, or NULL
     struct array free_allocations; // rows that nothing points to
     struct pointer_map module_of, kernel_of, allocation_at, stream_of, event_of, context_of;

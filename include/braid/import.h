@@ -202,7 +202,7 @@ typedef struct braid_import_info {
     uint64_t repeated_bytes;   // that such copies sent
     // Times of the device, where the record has them (braid record --times); else 0.
     uint64_t device_ns; // from the begin of the first work to the end of the last
-    uint64_t kernel_ns; // of all launches of kernels and graphs, one behind the other
+    uint64_t kernel_ns; // all launches of kernels and graphs, one behind the other
     uint64_t idle_ns;   // in which no work ran
 } braid_import_info;
 

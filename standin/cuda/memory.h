@@ -26,7 +26,7 @@ CUresult memory_unregister(void *memory);
 // Memory of the device at an address that is reserved. Its bytes are there.
 CUresult memory_map(CUcontext context, void *memory, size_t bytes);
 CUresult memory_unmap(void *memory);
-// Of cuMemCreate (mapping.c).
+// Frees what cuMemCreate made (mapping.c).
 void mapping_release_handle(CUmemGenericAllocationHandle handle);
 
 // Frees the block that starts there, which must be of one of two kinds: at once, or in two parts
