@@ -11,7 +11,7 @@ enum { OLD = 65536, NEW = 64, VALUE = 77 };
 
 static CUdeviceptr kept, old, new, elsewhere;
 static CUstream stream, other, far;
-static pthread_barrier_t waits, is_freed; // of two threads
+static pthread_barrier_t waits, is_freed; // two threads meet there
 
 static void *free_old(void *unused)
 {
