@@ -458,7 +458,8 @@ static void take_end(void)
 void recorder_mark_frame(void)
 {
     const uint64_t last = settings.from + settings.frames;
-    if (recorder.most_kept > 0 && is_next(last - 1))
+    const bool begins_last = recorder.most_kept > 0 && is_next(last - 1);
+    if (begins_last)
         recorder_take_memory_contents();
     if (is_next(last))
         take_end();

@@ -222,7 +222,7 @@ static void frames_do_what_the_program_does_next(void **state)
     assert_int_equal(received, 5 + 3 + 101 + 4);
     braid_import_options options = options_of(functions);
     const braid_import_buffer part = { .address = (void *)(uintptr_t)memory[1], .bytes = BYTES };
-    options.buffers = &part; // of which kernels touch some bytes
+    options.buffers = &part; // kernels touch some bytes of it
     for (int by_text = 0; by_text < 2; by_text++) {
         options.num_functions = by_text ? 0 : record->num_kernels;
         options.num_buffers = (size_t)by_text;

@@ -8,7 +8,7 @@
 
 static CUstream stream, other;
 static CUdeviceptr more;
-static pthread_barrier_t begins, ends; // of two threads
+static pthread_barrier_t begins, ends; // two threads meet there
 
 static void *call_meanwhile(void *unused)
 {
