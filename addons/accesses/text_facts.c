@@ -103,12 +103,9 @@ struct first_address {
     uint32_t number; // from 1
 };
 
-static uint32_t find_base(const struct array *firsts, uint64_t pointer)
+static uint32_t find_base(const struct array *firsts, uint64_t base)
 {
     const struct first_address *known = firsts->items;
-    const bool is_word = source_kind(pointer) == SOURCE_WORD; // it may be sunk or moved
-    const uint64_t base = source_make(source_kind(pointer), source_item(pointer),
-                                      is_word ? source_offset(pointer) : 0);
     for (size_t i = 0; i < firsts->num; i++) {
         if (known[i].source == base)
             return known[i].number;
