@@ -314,8 +314,13 @@ static void *open_driver(void)
     void *found = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     for (size_t i = 0; !path && !found && i < sizeof(usual) / sizeof(usual[0]); i++)
         found = dlopen(usual[i], RTLD_NOW | RTLD_LOCAL);
-    if (!found)
+    if (!found) {
         fprintf(stderr, "braid record: there is no CUDA driver: %s\n", path ? dlerror() : "");
+    } else if (dlsym(found, "braid_recorder_mark")) { // it would forward calls to itself
+        fprintf(stderr, "braid record: %s is a recorder, and no CUDA driver\n",
+                path ? path : usual[0]);
+        found = NULL;
+    }
     return found;
 }
 

@@ -117,6 +117,18 @@ def records_without_memory_do_not_run():
     assert done.status == 2 and "--memory needs --marks" in done.err, done
 
 
+def a_recorder_is_no_driver():
+    folder = os.path.join(FOLDER, "in-place-of-the-driver")
+    os.makedirs(folder, exist_ok=True)
+    if not os.path.lexists(os.path.join(folder, "libcuda.so.1")):
+        os.symlink(os.environ["BRAID_RECORDER"], os.path.join(folder, "libcuda.so.1"))
+    before = os.environ["LD_LIBRARY_PATH"]
+    os.environ["LD_LIBRARY_PATH"] = folder
+    done = record("--", PROGRAM, "5")
+    os.environ["LD_LIBRARY_PATH"] = before
+    assert done.status != 0 and "is a recorder, and no CUDA driver" in done.err, done
+
+
 def nothing_is_left_behind():
     assert not [name for name in os.listdir(os.environ["TMPDIR"]) if name.startswith("braid-record-")]
 
@@ -124,4 +136,4 @@ def nothing_is_left_behind():
 os.environ["TMPDIR"] = FOLDER
 sys.exit(run([frames_are_found_by_their_launches, the_number_of_frames_is_the_users, marks_are_frames,
               without_frames_all_is_recorded, failures_are_told, recorded_frames_run_again, frames_without_an_end_are_not_compared,
-              records_without_memory_do_not_run, nothing_is_left_behind]))
+              records_without_memory_do_not_run, a_recorder_is_no_driver, nothing_is_left_behind]))
