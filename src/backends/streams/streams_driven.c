@@ -193,12 +193,13 @@ static braid_status play_node(const struct streams_playing *streams, const braid
         status = play_body(driven, op->position, lane);
         if (!status)
             count(iterations, num + 1);
-        if (task->kind == WORK_LOOP)
+        if (task->kind == WORK_LOOP) {
             braid_players_note_traps(&streams->program->bodies[op->position], driven->frame,
                                      num + 1);
-        if (status && task->kind == WORK_LOOP)
-            status = braid_error(status, "iteration %llu: %s", (unsigned long long)num,
-                                 braid_error_get_message());
+            if (status)
+                status = braid_error(status, "iteration %llu: %s", (unsigned long long)num,
+                                     braid_error_get_message());
+        }
         if (!status && how->condition && num + 1 < how->most)
             status = read_condition(driven, lane, how->condition, &goes_on);
     }
