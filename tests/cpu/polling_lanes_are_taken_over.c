@@ -25,13 +25,17 @@ static atomic_bool wants_stop, is_stopped;
 static struct gate resume;
 static atomic_uint num_gone_on, num_ends; // runs of these tasks
 
+// The program lives while a stop is wanted, and nothing tells the thread sanitizer so.
+__attribute__((no_sanitize("thread"))) static bool is_lane_open(void)
+{
+    return atomic_load(&cpu_program_of(program->playing)->lanes[0].open_at);
+}
+
 static void stop_if_open(int signal)
 {
     (void)signal; // a sanitizer may keep it until the program is gone, when the wait is over
     if (!atomic_load(&wants_stop) || !pthread_equal(pthread_self(), first_walker) ||
-        atomic_load(&wait_is_over) ||
-        !atomic_load(&cpu_program_of(program->playing)->lanes[0].open_at) ||
-        atomic_exchange(&is_stopped, true))
+        atomic_load(&wait_is_over) || !is_lane_open() || atomic_exchange(&is_stopped, true))
         return;
     gate_pass(&resume);
     atomic_store(&is_stopped, false);
