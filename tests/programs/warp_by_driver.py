@@ -21,13 +21,13 @@ Pointer, Size = ctypes.c_void_p, ctypes.c_size_t
 
 class Driver:
     def __init__(self):
-        self.library = ctypes.CDLL("libcuda.so.1")
+        self.cuda = ctypes.CDLL("libcuda.so.1")
 
     def call(self, context, name, *arguments):
         """Whether the driver took the call, in that context."""
-        self.library.cuCtxPushCurrent_v2(Pointer(context))
-        answer = getattr(self.library, name)(*arguments)
-        self.library.cuCtxPopCurrent_v2(ctypes.byref(Pointer()))
+        self.cuda.cuCtxPushCurrent_v2(Pointer(context))
+        answer = getattr(self.cuda, name)(*arguments)
+        self.cuda.cuCtxPopCurrent_v2(ctypes.byref(Pointer()))
         if answer:
             print(f"{name} returns {answer}", file=sys.stderr)
         return answer == 0
@@ -123,7 +123,7 @@ def destroy_graph(context, graph):
 
 def is_capturing(stream):
     status = ctypes.c_int()
-    driver.library.cuStreamIsCapturing(at(stream), ctypes.byref(status))
+    driver.cuda.cuStreamIsCapturing(at(stream), ctypes.byref(status))
     return status.value != 0
 
 
