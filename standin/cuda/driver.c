@@ -53,6 +53,19 @@ int close_driver(void **state)
     return 0;
 }
 
+int open_interpreter(void **state)
+{
+    open_driver(state);
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+    return 0;
+}
+
+int close_interpreter(void **state)
+{
+    assert_true(standin_configure("BRAID_STANDIN_PTX", NULL));
+    return close_driver(state);
+}
+
 CUcontext current_context(void)
 {
     CUcontext context;

@@ -26,6 +26,9 @@ void must_be_at(CUresult result, CUresult expected, const char *call, const char
 // nothing may be left over.
 int open_driver(void **state);
 int close_driver(void **state);
+// The same for a driver that runs PTX.
+int open_interpreter(void **state);
+int close_interpreter(void **state);
 
 CUcontext current_context(void);
 CUstream make_stream(void);          // non-blocking

@@ -46,19 +46,6 @@ static const char forms[] =
          "call.uni unknown, (param0);\n}\n"
          "END:\nret;\n}\n";
 
-static int open_interpreter(void **state)
-{
-    open_driver(state);
-    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
-    return 0;
-}
-
-static int close_interpreter(void **state)
-{
-    assert_true(standin_configure("BRAID_STANDIN_PTX", NULL));
-    return close_driver(state);
-}
-
 static CUresult run(unsigned *words, unsigned way)
 {
     CUmodule module;

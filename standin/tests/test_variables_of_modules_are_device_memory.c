@@ -24,19 +24,6 @@ static const char counting[] = ".version 7.8\n"
                                "ret;\n"
                                "}\n";
 
-static int open_interpreter(void **state)
-{
-    open_driver(state);
-    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
-    return 0;
-}
-
-static int close_interpreter(void **state)
-{
-    assert_true(standin_configure("BRAID_STANDIN_PTX", NULL));
-    return close_driver(state);
-}
-
 static void launch(CUfunction function)
 {
     must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
