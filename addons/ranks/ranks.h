@@ -104,6 +104,7 @@ struct braid_ranks {
     uint64_t asked_for_ns;  // when that began which is asked about
     struct rank_news heard;
     uint32_t news_request;
+    braid_ranks *next_left;
 };
 
 // In a child made by fork they are not: the thread and the engine are the parent's.

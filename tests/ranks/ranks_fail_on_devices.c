@@ -313,7 +313,7 @@ __attribute__((visibility("default"))) const char *__lsan_default_suppressions(v
 
 const char *__lsan_default_suppressions(void)
 {
-    return "leak:braid_ranks_open\nleak:open_engine\n";
+    return "leak:open_engine\n";
 }
 
 int main(int argc, char **argv)
