@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames on the CPU beside other programs: Braid, plain C on one thread, OpenMP, and oneTBB and
 // Taskflow where they are installed. Each way is a process of its own, since OpenMP reads its
-// policy of waiting once. All others are stopped while one plays, and the ways take turns.
+// policy of waiting once. All others are stopped while one plays. The ways take turns in an order
+// of chance, since the way before changes how soon the system lets the next one run.
 // bench_loaded [FRAMES [WORK [LOAD]]]
 #include <signal.h>
 #include <stdio.h>
@@ -134,12 +135,24 @@ static double median(double *values, uint32_t num)
     return num % 2 ? values[num / 2] : (values[num / 2 - 1] + values[num / 2]) / 2;
 }
 
+static void shuffle(uint32_t *turns)
+{
+    static uint64_t state = 1;
+    for (uint32_t i = NUM_WAYS - 1; i > 0; i--) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        uint32_t other = (uint32_t)((state >> 33) % (i + 1)), turn = turns[i];
+        turns[i] = turns[other];
+        turns[other] = turn;
+    }
+}
+
 // All ways compute the same, frame by frame.
-static void play_round(uint32_t round, uint32_t frame)
+static void play_round(uint32_t *turns, uint32_t frame)
 {
     uint64_t result = 0;
+    shuffle(turns);
     for (uint32_t i = 0; i < NUM_WAYS; i++) {
-        uint32_t way = (round + i) % NUM_WAYS;
+        uint32_t way = turns[i];
         struct reply reply = play_frame(&children[way]);
         children[way].ns[frame] = (double)reply.ns;
         children[way].cpu_ns[frame] = (double)reply.cpu_ns;
@@ -170,13 +183,16 @@ static void tell(uint32_t work, uint32_t load, uint32_t num_frames)
 
 static void measure(uint32_t work, uint32_t load, uint32_t num_frames, uint64_t steps)
 {
-    for (uint32_t i = 0; i < NUM_WAYS; i++)
+    uint32_t turns[NUM_WAYS];
+    for (uint32_t i = 0; i < NUM_WAYS; i++) {
+        turns[i] = i;
         start_child(i, work, steps);
+    }
     loaded_load_start(load);
     for (uint32_t i = 0; i < WARM_UP; i++)
-        play_round(i, 0);
+        play_round(turns, 0);
     for (uint32_t i = 0; i < num_frames; i++)
-        play_round(i, i);
+        play_round(turns, i);
     loaded_load_stop();
     for (uint32_t i = 0; i < NUM_WAYS; i++)
         stop_child(&children[i]);
