@@ -123,11 +123,13 @@ struct stacks {
     struct array items; // struct stack
 };
 
+// Fresh attributes have the usual size. The call that asks for it is newer than the oldest C
+// library that Braid is built for.
 static size_t find_stack_bytes(void)
 {
     size_t bytes = 0;
     pthread_attr_t usual;
-    if (pthread_getattr_default_np(&usual))
+    if (pthread_attr_init(&usual))
         return 0;
     pthread_attr_getstacksize(&usual, &bytes);
     pthread_attr_destroy(&usual);
