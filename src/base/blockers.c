@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <semaphore.h>
 
-#include "base/array.h"
 #include "base/host_memory.h"
 #include "base/own_threads.h"
 

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/inside.h"
-#include "base/text.h"
 #include "device/device.h"
 #include "device/places.h"
 

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/array.h"
 #include "base/blockers.h"
 #include "base/clock.h"
 #include "base/error.h"

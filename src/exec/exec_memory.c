@@ -2,10 +2,8 @@
 // The memory that an exec has of its device.
 #include "exec/exec_memory.h"
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
-#include "base/inside.h"
 #include "graph/add.h"
 #include "plan/memory/lifetimes.h"
 #include "verify/verify_program.h"

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "verify/verify_program.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/inside.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
 #include "graph/add.h"

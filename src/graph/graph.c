@@ -2,8 +2,6 @@
 // Creating, growing and asking graphs.
 #include "graph/graph.h"
 
-#include <braid/costs.h>
-
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

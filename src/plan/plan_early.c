@@ -3,7 +3,6 @@
 // cache.
 #include "plan/plan_early.h"
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "graph/extents.h"

@@ -3,7 +3,6 @@
 // over.
 #include "plan/plan_times.h"
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 

@@ -2,7 +2,6 @@
 // A program's operations lane by lane, and freeing programs.
 #include "plan/program.h"
 
-#include "base/array.h"
 #include "base/big_memory.h"
 #include "base/host_memory.h"
 

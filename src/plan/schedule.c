@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/sized.h"

@@ -4,7 +4,6 @@
 #include "graph/cull.h"
 #include "graph/regions.h"
 #include "plan/places/place.h"
-#include "plan/plan_passes.h"
 #include "plan/schedule.h"
 
 static braid_status create_placed(const braid_graph *graph, const struct plan_options *options,

@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "base/array.h"
 #include "base/host_memory.h"
 #include "ptx/ptx_labels.h"
 #include "ptx/ptx_read.h"

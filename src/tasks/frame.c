@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/inside.h"

@@ -2,7 +2,6 @@
 // Room for the times of frames.
 #include "tasks/profile.h"
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "tasks/program_tasks.h"

@@ -2,7 +2,6 @@
 // Takes the program of a schedule for an exec, and finds its islands.
 #include "tasks/program_tasks.h"
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 

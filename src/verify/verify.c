@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/big_memory.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/store.h"

@@ -2,7 +2,6 @@
 // The proof that a parameter's bytes reach each of its users, in every frame.
 #include <string.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/node_text.h"

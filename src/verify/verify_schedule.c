@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The proof of a schedule: its program, its places, and that its islands are stretches of lanes.
-#include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/node_text.h"

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "graph/links.h"
