@@ -16,7 +16,7 @@
 
 #include <braid/braid.h>
 
-#include "base/disk_cache.h"
+#include "backends/gpu/gpu_disk_cache.h"
 #include "base/host_memory.h"
 #include "support/check.h"
 

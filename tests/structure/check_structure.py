@@ -63,7 +63,7 @@ LIBC_MEMORY = re.compile(r"(?<![\w.>])((?:malloc|calloc|realloc|reallocarray|fre
 # Where libc's memory is used all the same: the file, and how often.
 LIBC_MEMORY_OF = {
     "src/base/host_memory.c": None,  # the module for it
-    "src/base/disk_cache.c": 1,  # getcwd allocates
+    "src/backends/gpu/gpu_disk_cache.c": 1,  # getcwd allocates
     "addons/ranks/mpi_engine.c": None,  # a module of its own
 }
 C_FILES = (".c", ".h", ".cpp", ".hpp")

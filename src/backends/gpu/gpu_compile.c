@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_disk_cache.h"
 #include "base/array.h"
-#include "base/disk_cache.h"
 #include "base/error.h"
 #include "base/error_details.h"
 #include "base/host_memory.h"

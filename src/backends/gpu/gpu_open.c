@@ -5,10 +5,10 @@
 
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_conditional_launch.h"
+#include "backends/gpu/gpu_disk_cache.h"
 #include "backends/gpu/gpu_driver.h"
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/array.h"
-#include "base/disk_cache.h"
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/process.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "backends/gpu/gpu_backend.h"
-#include "base/disk_cache.h"
+#include "backends/gpu/gpu_disk_cache.h"
 #include "base/kernel_text.h"
 
 enum { COMMON_ARCHITECTURE = 90 }; // where no device says it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where files are kept between processes, and reading and writing one.
-#include "base/disk_cache.h"
+#include "backends/gpu/gpu_disk_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>

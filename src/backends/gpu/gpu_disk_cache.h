@@ -6,8 +6,8 @@
 // never takes a damaged file or another key with the same hash. Nothing fails: a file that cannot
 // be read is not there, and one that cannot be written is not kept. The log is told of the latter
 // once for each cache.
-#ifndef BRAID_BASE_DISK_CACHE_H
-#define BRAID_BASE_DISK_CACHE_H
+#ifndef BRAID_BACKENDS_GPU_GPU_DISK_CACHE_H
+#define BRAID_BACKENDS_GPU_GPU_DISK_CACHE_H
 
 #include <stdatomic.h>
 #include <stddef.h>
