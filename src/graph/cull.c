@@ -111,10 +111,9 @@ static bool add_latest(struct walk *walk, uint32_t node, uint32_t resource, enum
 static bool add_accesses(struct walk *walk, uint32_t index, enum use use)
 {
     const struct graph_node *node = &graph_nodes(walk->graph)[index];
-    const struct graph_access *accesses = walk->graph->accesses.items;
     bool done = true;
     for (uint32_t i = 0; i < node->num_accesses && done; i++) {
-        const struct graph_access *access = &accesses[node->first_access + i];
+        const struct graph_access *access = graph_access_of(walk->graph, node, i);
         bool is_planned = graph_resource_at(walk->graph, access->resource)->alignment;
         if (find_use(walk->graph, index, access) == use && !(use == OVERWRITES && is_planned))
             done = add_latest(walk, index, access->resource, use);
@@ -179,10 +178,9 @@ static bool add_change(struct walk *walk, uint32_t node, uint32_t segment)
 static bool take_changes(struct walk *walk, uint32_t index)
 {
     const struct graph_node *node = &graph_nodes(walk->graph)[index];
-    const struct graph_access *accesses = walk->graph->accesses.items;
     bool done = true;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
-        const struct graph_access *access = &accesses[node->first_access + i];
+        const struct graph_access *access = graph_access_of(walk->graph, node, i);
         uint32_t thing = thing_of(walk->graph, access->resource);
         enum use use = find_use(walk->graph, index, access);
         for (uint32_t s = walk->segments.first[thing];
@@ -228,9 +226,8 @@ static void begin_second(struct walk *walk)
 
 static bool has_result(const braid_graph *graph, const struct graph_node *node)
 {
-    const struct graph_access *accesses = graph->accesses.items;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
-        const struct graph_access *access = &accesses[node->first_access + i];
+        const struct graph_access *access = graph_access_of(graph, node, i);
         if (access->mode != BRAID_READ && access->mode != BRAID_EXCLUSIVE)
             return true;
     }

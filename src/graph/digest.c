@@ -19,7 +19,6 @@ static void add_number(uint64_t *digest, uint64_t number)
 static void add_node(uint64_t *digest, const braid_graph *graph, uint32_t index)
 {
     const struct graph_node *node = &graph_nodes(graph)[index];
-    const struct graph_access *accesses = graph->accesses.items;
     const char *name = braid_graph_name(graph, index);
     add_number(digest, node->kind | (uint64_t)graph_node_blocks(graph, index) << 8);
     add_number(digest, node->role);
@@ -27,8 +26,8 @@ static void add_node(uint64_t *digest, const braid_graph *graph, uint32_t index)
     *digest = hash_more(*digest, name, strlen(name) + 1);
     add_number(digest, node->num_accesses);
     for (uint32_t i = 0; i < node->num_accesses; i++) {
-        add_number(digest, accesses[node->first_access + i].resource);
-        add_number(digest, accesses[node->first_access + i].mode);
+        add_number(digest, graph_access_of(graph, node, i)->resource);
+        add_number(digest, graph_access_of(graph, node, i)->mode);
     }
 }
 

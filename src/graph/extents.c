@@ -170,10 +170,9 @@ static uint32_t count_of_communication(const struct graph_node *node)
 
 static bool declares_any(const braid_graph *graph, const struct graph_node *node)
 {
-    const struct graph_access *accesses = graph->accesses.items;
     const uint32_t own = count_of_communication(node);
     for (uint32_t i = 0; i + own < node->num_accesses; i++) {
-        const struct graph_access *access = &accesses[node->first_access + i];
+        const struct graph_access *access = graph_access_of(graph, node, i);
         if (graph_resource_at(graph, access->resource)->scratch == GRAPH_NONE)
             return true;
     }
@@ -219,10 +218,9 @@ static bool declares_buffer(const struct pointers *pointers, uint32_t node, uint
 {
     const braid_graph *graph = pointers->graph;
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
-    const struct graph_access *accesses = graph->accesses.items;
     const struct graph_resource *resources = graph->resources.items;
     for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
-        if (resources[accesses[graph_node->first_access + i].resource].buffer == buffer)
+        if (resources[graph_access_of(graph, graph_node, i)->resource].buffer == buffer)
             return true;
     }
     return false;

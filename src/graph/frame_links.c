@@ -53,8 +53,7 @@ static bool add_uses(const braid_graph *graph, const struct graph_segments *segm
 {
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
     for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
-        const struct graph_access *access =
-            &((const struct graph_access *)graph->accesses.items)[graph_node->first_access + i];
+        const struct graph_access *access = graph_access_of(graph, graph_node, i);
         const struct graph_resource *resource = graph_resource_at(graph, access->resource);
         if (resource->alignment)
             continue; // transient

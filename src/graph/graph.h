@@ -224,6 +224,13 @@ static inline const struct graph_resource *graph_resource_at(const braid_graph *
     return &((const struct graph_resource *)graph->resources.items)[index];
 }
 
+// The access with a number among those of a node of the graph.
+static inline const struct graph_access *graph_access_of(const braid_graph *graph,
+                                                         const struct graph_node *node, uint32_t i)
+{
+    return &((const struct graph_access *)graph->accesses.items)[node->first_access + i];
+}
+
 // Sets a cost that was measured.
 void braid_graph_set_measured(braid_graph *graph, uint32_t node, uint64_t cost_ns);
 // Makes room for those of all nodes, without which none can be kept. False: there is no memory.

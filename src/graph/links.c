@@ -351,10 +351,9 @@ static bool walk_access(struct walk *walk, const struct graph_access *access)
 static bool walk_node(struct walk *walk, uint32_t node)
 {
     const struct graph_node *graph_node = &graph_nodes(walk->graph)[node];
-    const struct graph_access *accesses = walk->graph->accesses.items;
     walk->node = node;
     for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
-        if (!walk_access(walk, &accesses[graph_node->first_access + i]))
+        if (!walk_access(walk, graph_access_of(walk->graph, graph_node, i)))
             return false;
     }
     return true;

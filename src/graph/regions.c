@@ -104,14 +104,13 @@ static const char *kind_of(const braid_graph *graph, const struct graph_region *
 
 static braid_status check_loop_ends(const braid_graph *graph, const struct graph_region *region)
 {
-    const struct graph_access *accesses = graph->accesses.items;
     bool is_loop = graph_nodes(graph)[region->node].kind == WORK_LOOP;
     if (!is_loop || region->condition == GRAPH_NONE)
         return BRAID_OK;
     for (uint32_t i = region->first; i < region->first + region->num; i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
         for (uint32_t k = 0; k < node->num_accesses; k++) {
-            if (braid_graph_writes_condition(graph, region, &accesses[node->first_access + k]))
+            if (braid_graph_writes_condition(graph, region, graph_access_of(graph, node, k)))
                 return BRAID_OK;
         }
     }
@@ -270,12 +269,11 @@ static void sort_turns(const braid_graph *graph, uint32_t first, uint32_t end, s
 static void take_nodes(const braid_graph *graph, uint32_t first, uint32_t end, struct turn *turns,
                        struct list *list)
 {
-    const struct graph_access *accesses = graph->accesses.items;
     sort_turns(graph, first, end, turns);
     for (uint32_t i = 0; i < end - first; i++) {
         const struct graph_node *node = &graph_nodes(graph)[turns[i].node];
         for (uint32_t k = 0; k < node->num_accesses; k++)
-            take(list, &accesses[node->first_access + k], false);
+            take(list, graph_access_of(graph, node, k), false);
     }
 }
 

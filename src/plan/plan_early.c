@@ -145,17 +145,6 @@ struct prefetch_plan {
     uint32_t unknown;  // a node that declares no access, or PLAN_NONE
 };
 
-static const struct graph_access *accesses_of(const braid_graph *graph, uint32_t node)
-{
-    const struct graph_access *accesses = graph->accesses.items;
-    return accesses + graph_nodes(graph)[node].first_access;
-}
-
-static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t node)
-{
-    return (const struct graph_kernel *)graph->kernels.items + graph_nodes(graph)[node].payload;
-}
-
 static void note_writes(struct prefetch_plan *plan)
 {
     plan->unknown = braid_graph_find_undeclared(plan->graph);
@@ -164,7 +153,7 @@ static void note_writes(struct prefetch_plan *plan)
     for (uint32_t i = 0; i < graph_num_nodes(plan->graph); i++) {
         const struct graph_node *node = &graph_nodes(plan->graph)[i];
         for (uint32_t j = 0; j < node->num_accesses; j++) {
-            const struct graph_access *access = &accesses_of(plan->graph, i)[j];
+            const struct graph_access *access = graph_access_of(plan->graph, node, j);
             for (uint32_t k = plan->segments.first[access->resource];
                  k < plan->segments.end[access->resource] && access->mode != BRAID_READ; k++)
                 plan->writers[k] = i;
@@ -215,7 +204,7 @@ static bool is_worth_it(const struct prefetch_plan *plan, uint32_t node,
 {
     const struct graph_resource *resource = graph_resource_at(plan->graph, access->resource);
     return access->mode == BRAID_READ &&
-           resource->bytes / LEAST_BLOCK_BYTES >= count_blocks(kernel_of(plan->graph, node));
+           resource->bytes / LEAST_BLOCK_BYTES >= count_blocks(graph_kernel_of(plan->graph, node));
 }
 
 static struct plan_prefetch judge(const struct prefetch_plan *plan, uint32_t node,
@@ -224,7 +213,7 @@ static struct plan_prefetch judge(const struct prefetch_plan *plan, uint32_t nod
     const uint64_t bytes = graph_resource_at(plan->graph, resource)->bytes;
     struct plan_prefetch input = { .node = node, .resource = resource, .culprit = PLAN_NONE };
     input.address = address_of(plan->graph, resource);
-    input.argument = find_argument(plan->graph, kernel_of(plan->graph, node), input.address);
+    input.argument = find_argument(plan->graph, graph_kernel_of(plan->graph, node), input.address);
     if (plan->unknown != PLAN_NONE) {
         input.culprit = plan->unknown;
         input.why_not = "declares no access";
@@ -245,8 +234,9 @@ static struct plan_prefetch find_input(const struct prefetch_plan *plan, uint32_
 {
     struct plan_prefetch found = { .node = node, .culprit = PLAN_NONE };
     uint64_t most = 0;
-    for (uint32_t i = 0; i < graph_nodes(plan->graph)[node].num_accesses; i++) {
-        const struct graph_access *access = &accesses_of(plan->graph, node)[i];
+    const struct graph_node *graph_node = &graph_nodes(plan->graph)[node];
+    for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
+        const struct graph_access *access = graph_access_of(plan->graph, graph_node, i);
         if (!is_worth_it(plan, node, access))
             continue;
         uint64_t bytes = graph_resource_at(plan->graph, access->resource)->bytes;

@@ -54,12 +54,11 @@ struct verify_memory {
 
 static void count_buffer_uses(struct verify_memory *memory)
 {
-    const struct graph_access *accesses = memory->verify->graph->accesses.items;
     const braid_graph *graph = memory->verify->graph;
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
         for (uint32_t k = 0; k < node->num_accesses && verify_is_here(memory->verify, i); k++) {
-            uint32_t buffer = memory->buffer_of[accesses[node->first_access + k].resource];
+            uint32_t buffer = memory->buffer_of[graph_access_of(graph, node, k)->resource];
             if (buffer < memory->num)
                 memory->buffers[buffer].uses_left++;
         }
@@ -258,9 +257,8 @@ static braid_status verify_memory_node(struct verify_memory *memory, uint32_t no
 {
     const braid_graph *graph = memory->verify->graph;
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
-    const struct graph_access *accesses = graph->accesses.items;
     for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
-        uint32_t index = memory->buffer_of[accesses[graph_node->first_access + i].resource];
+        uint32_t index = memory->buffer_of[graph_access_of(graph, graph_node, i)->resource];
         if (index >= memory->num)
             continue;
         struct buffer *buffer = &memory->buffers[index];

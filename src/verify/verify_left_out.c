@@ -78,10 +78,10 @@ static braid_status walk_segment(struct proof *proof, uint32_t node,
 static braid_status walk_node(struct proof *proof, uint32_t index)
 {
     const struct graph_node *node = &graph_nodes(proof->graph)[index];
-    const struct graph_access *accesses = proof->graph->accesses.items;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < 2 * node->num_accesses && !status; i++) {
-        const struct graph_access *access = &accesses[node->first_access + i % node->num_accesses];
+        const struct graph_access *access =
+            graph_access_of(proof->graph, node, i % node->num_accesses);
         uint32_t thing = thing_of(proof, access->resource);
         for (uint32_t s = proof->segments.first[thing]; s < proof->segments.end[thing] && !status;
              s++) {
@@ -146,9 +146,8 @@ static braid_status check_outputs(const struct proof *proof)
 
 static bool tells_result(const braid_graph *graph, const struct graph_node *node)
 {
-    const struct graph_access *accesses = graph->accesses.items;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
-        uint32_t mode = accesses[node->first_access + i].mode;
+        uint32_t mode = graph_access_of(graph, node, i)->mode;
         if (mode == BRAID_WRITE || mode == BRAID_READ_WRITE || mode == BRAID_ACCUMULATE)
             return true;
     }

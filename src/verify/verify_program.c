@@ -64,10 +64,9 @@ static braid_status add_node(struct unroll *unroll, uint32_t index)
 {
     const braid_graph *graph = unroll->graph;
     const struct graph_node *node = &graph_nodes(graph)[index];
-    const struct graph_access *accesses = graph->accesses.items;
     uint32_t num_accesses = node->kind == WORK_EMPTY ? 0 : node->num_accesses;
     for (uint32_t i = 0; i < num_accesses; i++) {
-        const struct graph_access *access = &accesses[node->first_access + i];
+        const struct graph_access *access = graph_access_of(graph, node, i);
         unroll->accesses[i] =
             (braid_access){ unroll->resources[access->resource], (braid_access_mode)access->mode };
     }
@@ -201,7 +200,6 @@ static int compare(const void *one, const void *two)
 
 static braid_status find_written(struct proof *proof)
 {
-    const struct graph_access *accesses = proof->graph->accesses.items;
     size_t num = 0;
     proof->written = braid_allocate_zeroed(proof->graph->accesses.num, sizeof(*proof->written));
     if (!proof->written)
@@ -209,7 +207,7 @@ static braid_status find_written(struct proof *proof)
     for (uint32_t i = 0; i < graph_num_nodes(proof->graph); i++) {
         const struct graph_node *node = &graph_nodes(proof->graph)[i];
         for (uint32_t k = 0; k < node->num_accesses; k++) {
-            const struct graph_access *access = &accesses[node->first_access + k];
+            const struct graph_access *access = graph_access_of(proof->graph, node, k);
             struct written *written = &proof->written[num];
             written->node = i;
             num +=
@@ -245,9 +243,8 @@ static uint32_t find_writer(const struct proof *proof, uintptr_t begin, uintptr_
 static bool reads(const struct proof *proof, uint32_t node, uintptr_t begin, uintptr_t last)
 {
     const struct graph_node *graph_node = &graph_nodes(proof->graph)[node];
-    const struct graph_access *accesses = proof->graph->accesses.items;
     for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
-        const struct graph_access *access = &accesses[graph_node->first_access + i];
+        const struct graph_access *access = graph_access_of(proof->graph, graph_node, i);
         struct written bytes;
         if (access->mode == BRAID_READ && find_bytes(proof->graph, access->resource, &bytes) &&
             bytes.begin <= begin && last <= bytes.last)
@@ -456,7 +453,6 @@ static braid_status check_access(const braid_graph *graph, uint32_t node,
 static braid_status check_condition(const struct program *body, const braid_graph *graph)
 {
     const struct graph_region *region = &graph_regions(graph)[body->region];
-    const struct graph_access *accesses = graph->accesses.items;
     const struct graph_access reads = { region->condition, BRAID_READ };
     bool has_condition = region->condition != GRAPH_NONE;
     if (body->has_condition != has_condition || body->is_else != graph_region_is_else(region) ||
@@ -470,7 +466,7 @@ static braid_status check_condition(const struct program *body, const braid_grap
     for (uint32_t i = region->first; i < region->first + region->num; i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
         for (uint32_t k = 0; k < node->num_accesses; k++) {
-            if (braid_graph_writes_condition(graph, region, &accesses[node->first_access + k]))
+            if (braid_graph_writes_condition(graph, region, graph_access_of(graph, node, k)))
                 return check_access(graph, region->node, &reads);
         }
     }
@@ -484,13 +480,12 @@ static braid_status verify_program(struct verify_whole *whole, const struct prog
 static braid_status check_body(struct verify_whole *whole, const struct program *body,
                                const braid_graph *graph)
 {
-    const struct graph_access *accesses = graph->accesses.items;
     const struct graph_region *region = &graph_regions(graph)[body->region];
     braid_status status = check_condition(body, graph);
     for (uint32_t i = region->first; i < region->first + region->num && !status; i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
         for (uint32_t k = 0; k < node->num_accesses && !status; k++)
-            status = check_access(graph, region->node, &accesses[node->first_access + k]);
+            status = check_access(graph, region->node, graph_access_of(graph, node, k));
     }
     return status ? status : verify_program(whole, body, graph, NULL);
 }

@@ -256,9 +256,8 @@ static braid_status check_read(struct verify_accesses *accesses, uint32_t node,
 static void forget_node(struct verify_accesses *accesses, uint32_t index)
 {
     const struct graph_node *node = &graph_nodes(accesses->graph)[index];
-    const struct graph_access *list = accesses->graph->accesses.items;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
-        uint32_t resource = list[node->first_access + i].resource;
+        uint32_t resource = graph_access_of(accesses->graph, node, i)->resource;
         for (uint32_t part = accesses->parts.first[resource]; part < accesses->parts.end[resource];
              part++)
             accesses->segments[part] = (struct segment){ .writer = GRAPH_NONE };
@@ -281,10 +280,9 @@ braid_status braid_verify_accesses_node(struct verify_accesses *accesses,
     const braid_graph *graph = accesses->graph;
     accesses->verify = verify;
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
-    const struct graph_access *list = graph->accesses.items;
     const uint32_t num = graph->imported_places ? 0 : graph_node->num_accesses;
     for (uint32_t i = 0; i < num; i++) {
-        const struct graph_access *access = &list[graph_node->first_access + i];
+        const struct graph_access *access = graph_access_of(graph, graph_node, i);
         uint32_t first = accesses->parts.first[access->resource];
         uint32_t end = accesses->parts.end[access->resource];
         braid_status status;

@@ -20,9 +20,8 @@ static void find_blocks_of(const braid_graph *graph, const struct graph_node *no
                            struct lifetimes *out)
 {
     const struct graph_resource *resources = graph->resources.items;
-    const struct graph_access *accesses = graph->accesses.items;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
-        uint32_t buffer = resources[accesses[node->first_access + i].resource].buffer;
+        uint32_t buffer = resources[graph_access_of(graph, node, i)->resource].buffer;
         if (!resources[buffer].alignment || out->block_of[buffer] != LIFETIMES_NONE)
             continue;
         out->block_of[buffer] = out->num;
@@ -68,7 +67,6 @@ static braid_status check_first_access(const braid_graph *graph, uint32_t node, 
 static braid_status check_first_accesses(const braid_graph *graph,
                                          const struct lifetimes *lifetimes)
 {
-    const struct graph_access *accesses = graph->accesses.items;
     struct graph_units units = { 0 };
     braid_status status = braid_graph_find_units(graph, &units);
     bool *seen = braid_allocate_zeroed(lifetimes->num, sizeof(bool));
@@ -78,7 +76,7 @@ static braid_status check_first_accesses(const braid_graph *graph,
         uint32_t node = units.members[i];
         const struct graph_node *graph_node = &graph_nodes(graph)[node];
         for (uint32_t k = 0; !status && k < graph_node->num_accesses; k++) {
-            const struct graph_access *access = &accesses[graph_node->first_access + k];
+            const struct graph_access *access = graph_access_of(graph, graph_node, k);
             uint32_t block = lifetimes->block_of[access->resource];
             if (block == LIFETIMES_NONE || seen[block])
                 continue;
@@ -126,10 +124,9 @@ static void use_block(struct lifetimes *lifetimes, uint32_t block, const uint32_
 static void walk_node(struct lifetimes *lifetimes, const braid_graph *graph, const braid_step *step,
                       uint32_t *clock, uint64_t position)
 {
-    const struct graph_access *accesses = graph->accesses.items;
     const struct graph_node *node = &graph_nodes(graph)[step->node];
     for (uint32_t i = 0; i < node->num_accesses; i++) {
-        uint32_t block = lifetimes->block_of[accesses[node->first_access + i].resource];
+        uint32_t block = lifetimes->block_of[graph_access_of(graph, node, i)->resource];
         if (block != LIFETIMES_NONE)
             use_block(lifetimes, block, clock, step->lane, position);
     }

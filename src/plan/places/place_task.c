@@ -113,14 +113,13 @@ static braid_status restrict_node(struct rules *rules, uint32_t node, bool is_na
 {
     const braid_graph *graph = rules->graph;
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
-    const struct graph_access *accesses = graph->accesses.items;
     braid_status status = BRAID_OK;
     if (work_has_body((enum work_kind)graph_node->kind))
         return BRAID_OK;
     if (braid_graph_region_of(graph, node) == GRAPH_NONE && !is_named)
         prefer_first(graph, node, allowed);
     for (uint32_t i = 0; i < graph_node->num_accesses && !status; i++) {
-        uint32_t resource = accesses[graph_node->first_access + i].resource;
+        uint32_t resource = graph_access_of(graph, graph_node, i)->resource;
         uint32_t home = braid_place_home(graph, resource);
         bool is_plain = !graph_resource_at(graph, resource)->bytes;
         if (is_plain) // a list or a generator's state is somewhere, too
@@ -250,7 +249,6 @@ static void fill_segments(struct place_task *task, const struct graph_segments *
 static void fill_uses(struct place_task *task, const struct graph_segments *segments)
 {
     const struct plan_graph *plan = task->plan;
-    const struct graph_access *accesses = task->graph->accesses.items;
     uint32_t num = 0;
     for (uint32_t unit = 0; unit < plan->num_units; unit++) {
         task->first_use[unit] = num;
@@ -258,7 +256,7 @@ static void fill_uses(struct place_task *task, const struct graph_segments *segm
             uint32_t member = plan_unit_member(plan, unit, i);
             const struct graph_node *node = &graph_nodes(task->graph)[member];
             for (uint32_t k = 0; k < node->num_accesses; k++) {
-                const struct graph_access *access = &accesses[node->first_access + k];
+                const struct graph_access *access = graph_access_of(task->graph, node, k);
                 if (!is_tracked(task->graph, access->resource))
                     continue;
                 task->uses[num++] = (struct place_use){
