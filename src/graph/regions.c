@@ -537,24 +537,20 @@ braid_status braid_graph_end(braid_graph *graph)
 
 enum { EXPECTED = 10 }; // iterations, where nobody says
 
-static braid_status refuse_loop(const char *name, const char *why)
-{
-    return braid_error_invalid("loop '%s': %s", name, why);
-}
-
 static braid_status check_bounds(const char *name, const braid_loop *loop)
 {
     bool has_condition = loop->condition.graph != 0;
     if (!has_condition && !loop->times)
-        return refuse_loop(
-            name, "nothing ends it: give .times, or a .condition with .most or .unbounded");
+        return refuse(WORK_LOOP, name,
+                      "nothing ends it: give .times, or a .condition with .most or .unbounded");
     if (!has_condition && (loop->most || loop->unbounded || loop->tests_first))
-        return refuse_loop(name,
-                           ".most, .unbounded and .tests_first are for loops with a .condition");
+        return refuse(WORK_LOOP, name,
+                      ".most, .unbounded and .tests_first are for loops with a .condition");
     if ((loop->times != 0) + (loop->most != 0) + loop->unbounded > 1)
-        return refuse_loop(name, "it has more than one of .times, .most and .unbounded");
+        return refuse(WORK_LOOP, name, "it has more than one of .times, .most and .unbounded");
     if (!loop->times && !loop->most && !loop->unbounded)
-        return refuse_loop(name, "it has a .condition and no bound: give .most, or .unbounded");
+        return refuse(WORK_LOOP, name,
+                      "it has a .condition and no bound: give .most, or .unbounded");
     return BRAID_OK;
 }
 
