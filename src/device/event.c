@@ -21,29 +21,21 @@ static braid_status make_event(braid_device *device, struct backend_event *backe
     return BRAID_OK;
 }
 
-static braid_status event_create(braid_device *device, const braid_event_options *options,
-                                 braid_event **out_event)
-{
-    DEVICE_MEMORY(device);
-    if (!device || !out_event)
-        return braid_error_null("braid_event_create", device ? "out_event" : "device");
-    struct backend_event *backend = NULL;
-    braid_status status = braid_device_check("braid_event_create", device);
-    if (!status)
-        status = device->backend->ops->event_create(device->backend, options && options->timing,
-                                                    &backend);
-    if (status)
-        return status;
-    return make_event(device, backend, out_event);
-}
-
 braid_status braid_event_create_sized(braid_device *device, const braid_event_options *options,
                                       braid_event **out_event, size_t size)
 {
+    DEVICE_MEMORY(device);
     braid_event_options own;
+    struct backend_event *backend = NULL;
     braid_status status =
         braid_sized_take("braid_event_create: options", options, size, &own, sizeof(own));
-    return status ? status : event_create(device, &own, out_event);
+    if (!status && (!device || !out_event))
+        status = braid_error_null("braid_event_create", device ? "out_event" : "device");
+    if (!status)
+        status = braid_device_check("braid_event_create", device);
+    if (!status)
+        status = device->backend->ops->event_create(device->backend, own.timing, &backend);
+    return status ? status : make_event(device, backend, out_event);
 }
 
 void braid_event_destroy(braid_event *event)

@@ -53,29 +53,21 @@ static braid_status make_stream(braid_device *device, struct backend_stream *bac
     return BRAID_OK;
 }
 
-static braid_status stream_create(braid_device *device, const braid_stream_options *options,
-                                  braid_stream **out_stream)
-{
-    DEVICE_MEMORY(device);
-    if (!device || !out_stream)
-        return braid_error_null("braid_stream_create", device ? "out_stream" : "device");
-    struct backend_stream *backend = NULL;
-    braid_status status = braid_device_check("braid_stream_create", device);
-    if (!status)
-        status = device->backend->ops->stream_create(device->backend,
-                                                     options ? options->priority : 0, &backend);
-    if (status)
-        return status;
-    return make_stream(device, backend, out_stream);
-}
-
 braid_status braid_stream_create_sized(braid_device *device, const braid_stream_options *options,
                                        braid_stream **out_stream, size_t size)
 {
+    DEVICE_MEMORY(device);
     braid_stream_options own;
+    struct backend_stream *backend = NULL;
     braid_status status =
         braid_sized_take("braid_stream_create: options", options, size, &own, sizeof(own));
-    return status ? status : stream_create(device, &own, out_stream);
+    if (!status && (!device || !out_stream))
+        status = braid_error_null("braid_stream_create", device ? "out_stream" : "device");
+    if (!status)
+        status = braid_device_check("braid_stream_create", device);
+    if (!status)
+        status = device->backend->ops->stream_create(device->backend, own.priority, &backend);
+    return status ? status : make_stream(device, backend, out_stream);
 }
 
 braid_status braid_stream_wrap(braid_device *device, void *handle, braid_stream **out_stream)
