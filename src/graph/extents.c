@@ -273,15 +273,12 @@ static braid_status check_use(struct pointers *pointers, const struct graph_para
     if (use->target != BRAID_TARGET_ARGUMENT || use->bytes == sizeof(address))
         return BRAID_OK;
     const struct graph_kernel *kernel = graph_kernel_of(graph, use->node);
-    const uint32_t *sizes = (const uint32_t *)graph->arg_sizes.items + kernel->first_arg;
+    uint32_t bytes;
+    const void *argument = braid_graph_arg(graph, kernel, use->argument, &bytes);
     pointers->next_unchecked = 0;
-    if (sizes[use->argument] != sizeof(address) ||
-        is_unchecked(pointers, kernel->first_arg + use->argument))
+    if (bytes != sizeof(address) || is_unchecked(pointers, kernel->first_arg + use->argument))
         return BRAID_OK;
-    uint64_t offset = kernel->arg_offset;
-    for (uint32_t i = 0; i < use->argument; i++)
-        offset += graph_arg_stride(sizes[i]);
-    memcpy(&address, (const unsigned char *)graph->arg_bytes.items + offset, sizeof(address));
+    memcpy(&address, argument, sizeof(address));
     uint32_t i = braid_extents_find(extents, address);
     if (i == extents->num || extents->items[i].begin > (uintptr_t)address)
         return BRAID_OK;
@@ -295,11 +292,10 @@ static braid_status check_use(struct pointers *pointers, const struct graph_para
         use->argument, buffer_name(pointers, extents->items[i].buffer));
 }
 
-static braid_status check_kernel(struct pointers *pointers, uint32_t node, uint32_t payload)
+static braid_status check_kernel(struct pointers *pointers, uint32_t node)
 {
     const braid_graph *graph = pointers->graph;
-    const struct graph_kernel *kernel =
-        &((const struct graph_kernel *)graph->kernels.items)[payload];
+    const struct graph_kernel *kernel = graph_kernel_of(graph, node);
     const uint32_t *sizes = graph->arg_sizes.items;
     if (!kernel->num_args)
         return BRAID_OK;
@@ -358,7 +354,7 @@ static braid_status check_node(struct pointers *pointers, uint32_t node)
     case WORK_KERNEL:
         return graph_node->code_use == BRAID_CODE_DECLARES
                    ? BRAID_OK // it may be given addresses that it never uses
-                   : check_kernel(pointers, node, graph_node->payload);
+                   : check_kernel(pointers, node);
     case WORK_COPY:
         return check_copy(pointers, node, &graph_work_of(pointers->graph, node)->copy);
     case WORK_FILL: {
