@@ -297,10 +297,8 @@ static braid_status check_buffer(const char *name, void *const *addresses, uint3
     if (num_versions < 2 || num_versions > MOST_VERSIONS)
         return braid_error_invalid("versioned buffer '%s': %u versions, not 2 to %d", name,
                                    num_versions, MOST_VERSIONS);
-    if (bytes == 0 || bytes > (uint64_t)1 << 48)
-        return braid_error_invalid("versioned buffer '%s': %llu bytes, not 1 to 2^48", name,
-                                   (unsigned long long)bytes);
-    return addresses ? check_apart(name, addresses, num_versions, bytes) : BRAID_OK;
+    braid_status status = braid_graph_check_planned_bytes("versioned buffer", name, bytes);
+    return status || !addresses ? status : check_apart(name, addresses, num_versions, bytes);
 }
 
 braid_status braid_graph_add_versioned_buffer(braid_graph *graph, const char *name,
