@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/host_memory.h"
+#include "base/spread.h"
 #include "base/store.h"
 #include "verify/verify_state.h"
 
@@ -114,12 +115,6 @@ static braid_status find_buffers(struct verify_memory *memory, const struct memo
     return BRAID_OK;
 }
 
-static int compare_cuts(const void *one, const void *two)
-{
-    const uint64_t left = *(const uint64_t *)one, right = *(const uint64_t *)two;
-    return (left > right) - (left < right);
-}
-
 static bool make_cells(struct verify_memory *memory)
 {
     const size_t num = 2 * (size_t)memory->num;
@@ -131,7 +126,7 @@ static bool make_cells(struct verify_memory *memory)
         memory->cuts[2 * i] = memory->buffers[i].offset;
         memory->cuts[2 * i + 1] = memory->buffers[i].end;
     }
-    qsort(memory->cuts, num, sizeof(*memory->cuts), compare_cuts);
+    sort_numbers(memory->cuts, num);
     for (size_t i = 0; i < num; i++) {
         if (i == 0 || memory->cuts[i] != memory->cuts[i - 1])
             memory->cuts[memory->num_cuts++] = memory->cuts[i];
@@ -194,7 +189,7 @@ static braid_status report(const struct verify_memory *memory, uint32_t node,
 static bool take_cells(struct verify_memory *memory, struct buffer *buffer)
 {
     const uint64_t *first = bsearch(&buffer->offset, memory->cuts, memory->num_cuts,
-                                    sizeof(*memory->cuts), compare_cuts);
+                                    sizeof(*memory->cuts), compare_numbers);
     uint32_t latest = NO_BUFFER;
     buffer->first_before = (uint32_t)memory->before.num;
     for (size_t i = (size_t)(first - memory->cuts); memory->cuts[i] < buffer->end; i++) {
