@@ -4,16 +4,17 @@
 
 #include <stdint.h>
 
-#include "base/host_memory.h"
+#include "base/store.h"
 #include "ptx/ptx_labels.h"
 #include "ptx/ptx_read.h"
 
 struct ptx_parting {
-    bool *differs;   // by statement: its guard, or where it branches to, differs
-    size_t *behind;  // by statement: the first such branch that some threads come to it by;
-                     // SIZE_MAX: none
-    size_t *targets; // by statement: the label that a branch goes to; the number of statements
-                     // where it is not known, or is no branch
+    bool *differs;      // by statement: its guard, or where it branches to, differs
+    size_t *behind;     // by statement: the first such branch that some threads come to it by;
+                        // SIZE_MAX: none
+    size_t *targets;    // by statement: the label that a branch goes to; the number of statements
+                        // where it is not known, or is no branch
+    struct store store; // holds the arrays
 };
 
 // ---- where the threads of a block part ----
@@ -27,9 +28,7 @@ struct ptx_parting {
 
 enum { MOST_ROUNDS = 256 };
 
-// A register by its name.
 struct known {
-    struct ptx_word name;
     uint32_t num_assigned;
     bool differs;
 };
@@ -37,24 +36,19 @@ struct known {
 struct flow {
     const struct ptx_statement *statements;
     size_t num;
-    struct known *registers; // a table of open places
-    size_t room;             // a power of two
+    struct ptx_labels names; // the registers, by name: where each is in `registers`
+    struct known *registers;
+    size_t num_registers;
     struct ptx_parting parting;
     bool changed;
 };
 
-static struct known *find_register(const struct flow *flow, struct ptx_word name)
+static struct known *find_register(struct flow *flow, struct ptx_word name)
 {
-    size_t index = 5381;
-    for (size_t i = 0; i < name.length; i++)
-        index = index * 33 + (unsigned char)name.at[i];
-    for (index &= flow->room - 1; flow->registers[index].name.length;
-         index = (index + 1) & (flow->room - 1)) {
-        if (ptx_same_word(flow->registers[index].name, name))
-            break;
-    }
-    flow->registers[index].name = name;
-    return &flow->registers[index];
+    struct ptx_label *place = braid_ptx_find_label(&flow->names, name);
+    if (!place->name.length)
+        *place = (struct ptx_label){ name, flow->num_registers++ };
+    return &flow->registers[place->index];
 }
 
 // The first of labels with one name counts.
@@ -128,7 +122,7 @@ static bool is_common(struct ptx_word word)
 }
 
 // If nothing is assigned to a register, nothing is known of it.
-static bool word_differs(const struct flow *flow, struct ptx_word word)
+static bool word_differs(struct flow *flow, struct ptx_word word)
 {
     if (is_source(word))
         return true;
@@ -139,7 +133,7 @@ static bool word_differs(const struct flow *flow, struct ptx_word word)
 }
 
 // Whether a word between two places does.
-static bool any_differs(const struct flow *flow, const char *at, const char *end)
+static bool any_differs(struct flow *flow, const char *at, const char *end)
 {
     for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < end;
          word = braid_ptx_next_word(&at)) {
@@ -269,45 +263,36 @@ static void count_assignments(struct flow *flow)
 // take as many as it has statements: there all values count as those of single threads.
 static void differ_all(struct flow *flow)
 {
-    for (size_t i = 0; i < flow->room; i++)
-        flow->registers[i].differs = flow->registers[i].name.length > 0;
+    for (size_t i = 0; i < flow->num_registers; i++)
+        flow->registers[i].differs = true;
 }
 
-// More places than there are words that could be registers.
-static size_t count_room(const struct ptx_statement *statements, size_t num)
+// The words that could be registers.
+static size_t count_words(const struct ptx_statement *statements, size_t num)
 {
-    size_t words = 8, room = 16;
+    size_t words = 0;
     for (size_t i = 0; i < num; i++) {
         for (const char *at = statements[i].begin; at < statements[i].end; at++)
             words += *at == '%';
     }
-    while (room < 2 * words)
-        room *= 2;
-    return room;
-}
-
-static void finish_parting(struct ptx_parting *parting)
-{
-    braid_free(parting->differs);
-    braid_free(parting->behind);
-    braid_free(parting->targets);
+    return words;
 }
 
 // False: memory ran out.
 static bool find_parting(const struct ptx_statement *statements, size_t num,
                          struct ptx_parting *out_parting)
 {
-    struct flow flow = { .statements = statements,
-                         .num = num,
-                         .room = count_room(statements, num) };
-    flow.registers = braid_allocate_zeroed(flow.room, sizeof(*flow.registers));
-    flow.parting.differs = braid_allocate_zeroed(num, sizeof(*flow.parting.differs));
-    flow.parting.behind = braid_allocate_zeroed(num, sizeof(*flow.parting.behind));
-    flow.parting.targets = braid_allocate_zeroed(num, sizeof(*flow.parting.targets));
-    bool has_room = flow.registers && flow.parting.differs && flow.parting.behind &&
-                    flow.parting.targets && find_targets(&flow);
+    struct flow flow = { .statements = statements, .num = num };
+    struct ptx_parting *parting = &flow.parting;
+    const size_t num_words = count_words(statements, num);
+    flow.registers = braid_store_take(&parting->store, num_words, sizeof(*flow.registers));
+    parting->differs = braid_store_take(&parting->store, num, sizeof(*parting->differs));
+    parting->behind = braid_store_take(&parting->store, num, sizeof(*parting->behind));
+    parting->targets = braid_store_take(&parting->store, num, sizeof(*parting->targets));
+    bool has_room = !parting->store.failed && braid_ptx_labels_create(num_words, &flow.names) &&
+                    find_targets(&flow);
     for (size_t i = 0; i < num && has_room; i++)
-        flow.parting.behind[i] = SIZE_MAX;
+        parting->behind[i] = SIZE_MAX;
     if (has_room)
         count_assignments(&flow);
     int round = 0;
@@ -318,11 +303,11 @@ static bool find_parting(const struct ptx_statement *statements, size_t num,
         for (size_t i = 0; i < num; i++)
             follow(&flow, i);
     }
-    braid_free(flow.registers);
+    braid_ptx_labels_finish(&flow.names);
     if (has_room)
-        *out_parting = flow.parting;
+        *out_parting = *parting;
     else
-        finish_parting(&flow.parting);
+        braid_store_finish(&parting->store);
     return has_room;
 }
 
@@ -401,7 +386,7 @@ static enum ptx_leaving find(const struct ptx_statement *statements, size_t num,
     if (!find_parting(statements, num, &parting))
         return PTX_LEAVING_NO_MEMORY;
     bool found = may(statements, num, facts, &parting);
-    finish_parting(&parting);
+    braid_store_finish(&parting.store);
     return found ? PTX_LEAVES : PTX_STAYS;
 }
 
