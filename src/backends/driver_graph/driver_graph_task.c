@@ -3,6 +3,7 @@
 #include "backends/driver_graph/driver_graph_builder.h"
 #include "backends/driver_graph/driver_graph_capture.h"
 #include "backends/driver_graph/driver_graph_nodes.h"
+#include "backends/note_task.h"
 #include "base/ranges.h"
 
 // Only the edge from the lane's task before it, a kernel, is programmatic; those of waits stay
@@ -105,7 +106,7 @@ static braid_status add_mark(struct graph_builder *builder, const struct backend
     builder->playing->num_nodes++;
     if (times)
         return braid_driver_graph_times_add_stamp(times, &behind, task, ended, out_node);
-    const struct backend_task note = braid_gpu_note_task(task, ended);
+    const struct backend_task note = note_task(task, ended);
     return braid_driver_graph_add_plain(builder->gpu, &behind, &note, out_node);
 }
 

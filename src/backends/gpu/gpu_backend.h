@@ -360,9 +360,6 @@ braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_k
                                            enum kernel_change change,
                                            struct gpu_kernel **out_kernel);
 
-// gpu_submit.c: the fill that notes that the task has begun or ended.
-struct backend_task braid_gpu_note_task(const struct backend_task *task, bool ended);
-
 // gpu_submit.c: queues a post, with those that join it; whether it joins the next, which queues it.
 braid_status braid_gpu_post(gpu_stream stream, const struct backend_task *task);
 bool braid_gpu_post_joins(const struct backend_task *task);

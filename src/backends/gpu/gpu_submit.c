@@ -2,8 +2,8 @@
 // Queueing one task on a stream.
 #include "backends/gpu/gpu_driver.h"
 
+#include "backends/note_task.h"
 #include "base/error.h"
-#include "base/note.h"
 
 static bool has_cluster(const struct backend_launch *launch)
 {
@@ -227,25 +227,10 @@ static braid_status submit_other(struct gpu_backend *gpu, gpu_stream stream,
     return braid_error(BRAID_INTERNAL, "'%s' was submitted to the device", task->name);
 }
 
-struct backend_task braid_gpu_note_task(const struct backend_task *task, bool ended)
-{
-    return (struct backend_task){
-        .kind = WORK_FILL,
-        .name = task->name,
-        .lane = task->lane,
-        .node = task->node,
-        .place = task->place,
-        .fill = { .to = ended ? &task->note->ended : &task->note->begun,
-                  .value = ended ? ~(task->node + 1) : task->node + 1,
-                  .value_bytes = sizeof(uint32_t),
-                  .num_values = ended ? 1 : 2 },
-    };
-}
-
 static braid_status submit_note(const struct gpu_backend *gpu, gpu_stream stream,
                                 const struct backend_task *task, bool ended)
 {
-    const struct backend_task note = braid_gpu_note_task(task, ended);
+    const struct backend_task note = note_task(task, ended);
     return submit_fill(gpu, stream, &note);
 }
 

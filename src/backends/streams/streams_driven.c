@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "backends/note_task.h"
 #include "backends/players.h"
 #include "base/error.h"
 #include "base/host_memory.h"
@@ -154,15 +155,7 @@ static braid_status note(const struct backend_task *task, const struct stream_la
     struct backend *backend = lane->device->backend;
     if (!task->note)
         return BRAID_OK;
-    const struct backend_task fill = {
-        .kind = WORK_FILL,
-        .name = task->name,
-        .node = task->node,
-        .fill = { .to = ended ? &task->note->ended : &task->note->begun,
-                  .value = ended ? ~(task->node + 1) : task->node + 1,
-                  .value_bytes = sizeof(uint32_t),
-                  .num_values = ended ? 1 : 2 },
-    };
+    const struct backend_task fill = note_task(task, ended);
     return backend->ops->submit(backend, lane->stream->backend, &fill);
 }
 
