@@ -75,10 +75,30 @@ void reader_skip_past(struct reader *reader, const char *end)
 
 // ---- names ----
 
+// Most texts have few names, and each entry of a module is read on its own.
+void reader_begin_names(struct reader *reader, const char *what)
+{
+    reader->room = FEW_NAMES;
+    reader->names = malloc(reader->room * sizeof(*reader->names));
+    if (reader->names == NULL)
+        reader_fail(reader, "no memory for", what);
+}
+
+static bool make_room(struct reader *reader)
+{
+    size_t more = 2 * reader->room;
+    struct name *larger = more > MOST_NAMES ? NULL : realloc(reader->names, more * sizeof(*larger));
+    if (larger == NULL)
+        return false;
+    reader->names = larger;
+    reader->room = more;
+    return true;
+}
+
 struct name *reader_add_name(struct reader *reader, const char *text, enum name_kind kind,
                              size_t index, size_t num)
 {
-    if (reader->num_names == MOST_NAMES) {
+    if (reader->num_names == reader->room && !make_room(reader)) {
         reader_fail(reader, "too many names at", text);
         return &reader->names[0];
     }

@@ -386,14 +386,14 @@ bool code_read_with(const char *text, const char *entry, unsigned char *globals,
 {
     struct reader reader = { .at = text, .line = 1, .code = out_code, .error = error };
     *out_code = (struct code){ .globals = globals };
-    reader.names = calloc(MOST_NAMES, sizeof(*reader.names));
+    reader_begin_names(&reader, entry);
     if (globals == NULL) {
         out_code->owns_globals = true;
         out_code->globals = calloc(CODE_GLOBAL_BYTES, 1);
     }
-    if (reader.names == NULL || out_code->globals == NULL)
+    if (out_code->globals == NULL)
         reader_fail(&reader, "no memory for", entry);
-    else if (find_entry(&reader, entry))
+    else if (!reader.failed && find_entry(&reader, entry))
         read_entry(&reader, text);
     free(reader.names);
     if (reader.failed)
@@ -441,7 +441,7 @@ bool code_read_variables(const char *text, struct variables *out_variables)
     struct text error = { 0 };
     struct reader reader = { .at = text, .line = 1, .code = &code, .error = &error };
     *out_variables = (struct variables){ .values = code.globals };
-    reader.names = calloc(MOST_NAMES, sizeof(*reader.names));
+    reader_begin_names(&reader, "variables");
     if (reader.names != NULL && code.globals != NULL)
         read_all_variables(&reader, out_variables);
     free(reader.names);

@@ -5,7 +5,7 @@
 
 #include "ptx_code.h"
 
-enum { MOST_NAMES = 16384 };
+enum { FEW_NAMES = 64, MOST_NAMES = 16384 };
 
 enum name_kind {
     NAME_REGISTERS,
@@ -30,7 +30,8 @@ struct reader {
     int line;
     struct code *code;
     struct name *names;
-    size_t num_names, capacity;
+    size_t num_names, room; // of names
+    size_t capacity;
     int scope;
     struct text *error;
     bool failed;
@@ -44,6 +45,8 @@ const char *reader_next(struct reader *reader, char *word);
 bool reader_next_is(struct reader *reader, const char *text);
 void reader_skip_past(struct reader *reader, const char *end);
 
+// Without memory, names is NULL and the reader has failed.
+void reader_begin_names(struct reader *reader, const char *what);
 struct name *reader_add_name(struct reader *reader, const char *text, enum name_kind kind,
                              size_t index, size_t num);
 // The innermost one, or NULL; %r12 is the twelfth of %r<20>.
