@@ -30,7 +30,7 @@ struct reader {
     int line;
     struct code *code;
     struct name *names;
-    size_t num_names, room; // of names
+    size_t num_names, room; // names that memory is there for
     size_t capacity;
     int scope;
     struct text *error;
