@@ -6,11 +6,16 @@
 set -u
 language=$1 standard=$2 include=$3
 shift 3
-number=0 status=0
+number=0 status=0 parts=
 headers=$(cd "$include" && ls braid/*.h)
 warnings="-Wall -Wextra -Wpedantic"
 [ "$language" = c ] || warnings="$warnings -Wold-style-cast"
-[ "$language" = c ] || headers="$headers $(cd "$include" && ls braid/*.hpp braid/cpp/*.hpp)"
+# A part of braid.hpp misses the same includes under each compiler, so one compiler is enough to show it.
+case $1 in
+*clang*) command -v g++ >/dev/null || parts='braid/cpp/*.hpp' ;;
+*) parts='braid/cpp/*.hpp' ;;
+esac
+[ "$language" = c ] || headers="$headers $(cd "$include" && ls braid/*.hpp $parts)"
 for header in $headers; do
     number=$((number + 1))
     if printf '#include <%s>\n#include <%s>\n' "$header" "$header" |
