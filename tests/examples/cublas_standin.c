@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the example cublas_node calls of cuBLAS, on the stand-in driver: products made by the host.
 #include <stdlib.h>
+#include <string.h>
 
 #include "standin/cuda/cuda_abi.h"
 
@@ -43,17 +44,22 @@ int cublasSetStream_v2(struct handle *handle, CUstream stream)
 }
 
 // Columns stand one behind the other. The graph may run it again, so the product is not freed.
+// Sanitizers see how the matrices are copied, and do not look at each of an element's uses.
 static void multiply(void *user)
 {
     const struct product *product = user;
-    int side = product->side;
-    for (int column = 0; column < side; column++)
-        for (int i = 0; i < side; i++) {
-            float sum = 0;
-            for (int k = 0; k < side; k++)
-                sum += product->a[k * side + i] * product->b[column * side + k];
-            product->c[column * side + i] = sum;
-        }
+    size_t side = (size_t)product->side, num = side * side;
+    float *a = calloc(3 * num, sizeof(*a)), *b = a + num, *c = b + num;
+    if (!a)
+        abort();
+    memcpy(a, product->a, num * sizeof(*a));
+    memcpy(b, product->b, num * sizeof(*b));
+    for (size_t column = 0; column < side; column++)
+        for (size_t k = 0; k < side; k++)
+            for (size_t i = 0; i < side; i++)
+                c[column * side + i] += a[k * side + i] * b[column * side + k];
+    memcpy(product->c, c, num * sizeof(*c));
+    free(a);
 }
 
 int cublasSgemm_v2(struct handle *handle, int transpose_a, int transpose_b, int m, int n, int k,
