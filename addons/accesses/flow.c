@@ -148,6 +148,13 @@ static uint32_t shifted_left(const struct place *place, uint32_t set, int64_t bi
                                 is_known ? (int32_t)bits : SOURCE_ANY_BITS);
 }
 
+static uint32_t shifted_right(const struct place *place, uint32_t set, int64_t bits)
+{
+    const bool is_known = bits > 0 && bits < HALF_BITS;
+    return braid_sources_change(sets_of(place), SOURCE_SHIFT_RIGHT, set,
+                                is_known ? (int32_t)bits : SOURCE_ANY_BITS);
+}
+
 // By the bits that an operand tells.
 static uint32_t shifted_by(const struct place *place, uint32_t set, uint32_t index)
 {
@@ -185,7 +192,7 @@ static uint32_t product_with(const struct place *place, uint32_t set,
         return change(place, SOURCE_MULTIPLY, set);
     if (stays(factor->number, is_upper))
         return set;
-    return is_upper ? change(place, SOURCE_SHIFT_RIGHT, set)
+    return is_upper ? shifted_right(place, set, SOURCE_ANY_BITS)
                     : product_by(place, set, factor->number);
 }
 
@@ -306,11 +313,10 @@ static void shift(const struct place *place, bool left)
     set = change(place, SOURCE_MOVE_ANYHOW, set);
     if (left)
         set = shifted_by(place, set, 2);
+    else if (is_far && place->instruction->bytes == WHOLE)
+        set = change(place, SOURCE_SHIFT_DOWN, set);
     else
-        set = change(place,
-                     is_far && place->instruction->bytes == WHOLE ? SOURCE_SHIFT_DOWN
-                                                                  : SOURCE_SHIFT_RIGHT,
-                     set);
+        set = shifted_right(place, set, number ? number->number : SOURCE_ANY_BITS);
     give(place, set);
 }
 

@@ -265,8 +265,10 @@ static void shift_left(struct source_sets *sets, uint64_t source, uint32_t by)
             put_loaded(sets, SOURCE_LOADED, left);
         return;
     case SOURCE_SHIFTED:
-        put_loaded(sets, SOURCE_LOADED, 0);
         put_loaded(sets, SOURCE_LOADED, by);
+        if (by < SOURCE_ANY_BITS && by > source_item(source)) // further than it came
+            return;
+        put_loaded(sets, SOURCE_LOADED, 0);
         put_source(sets, source);
         return;
     case SOURCE_PART:
@@ -291,16 +293,18 @@ static void shift_left(struct source_sets *sets, uint64_t source, uint32_t by)
     }
 }
 
-// By less than 32 bits, or nobody knows by how many.
-static void shift_right(struct source_sets *sets, uint64_t source)
+// By less than 32 bits, or by SOURCE_ANY_BITS. A loop that shifts ends soon here, too.
+static void shift_right(struct source_sets *sets, uint64_t source, uint32_t by)
 {
+    const bool is_again = source_kind(source) == SOURCE_SHIFTED;
+    const uint32_t right = sum_of_shifts(is_again ? source_item(source) : 0, by);
     const bool is_pointed = source_kind(source) == SOURCE_POINTED;
     const bool is_loaded = source_kind(source) == SOURCE_LOADED || is_pointed;
-    if (is_loaded)
-        put(sets, SOURCE_SHIFTED, 0, 0);
+    if (is_loaded || is_again)
+        put(sets, SOURCE_SHIFTED, right < SOURCE_ANY_BITS ? right : SOURCE_ANY_BITS, 0);
     if (is_loaded && !is_pointed && source_left(source))
         put_loaded(sets, SOURCE_LOADED, 0);
-    if (!is_pointed && (!is_loaded || source_left(source)))
+    if (!is_pointed && !is_again && (!is_loaded || source_left(source)))
         put_moved(sets, source);
 }
 
@@ -324,7 +328,7 @@ static void change_one(struct source_sets *sets, enum source_change change, uint
         shift_left(sets, source, (uint32_t)by);
         return;
     case SOURCE_SHIFT_RIGHT:
-        shift_right(sets, source);
+        shift_right(sets, source, (uint32_t)by);
         return;
     case SOURCE_SHIFT_DOWN:
         narrow(sets, SOURCE_UPPER, source);

@@ -27,7 +27,8 @@ enum source_kind {
     SOURCE_LOADED,  // 8 bytes of the memory of the device or of constants. Shifted left they are no
                     // address, and shifted right they may be one again
     SOURCE_PART,    // at most 4 bytes of those
-    SOURCE_SHIFTED, // such 8 bytes, shifted right: shifted left they may be an address again
+    SOURCE_SHIFTED, // such 8 bytes, shifted right by at most as many bits as the item says: shifted
+                    // left by no more they may be an address again
     SOURCE_UNKNOWN, // perhaps an address, and nobody knows which
     SOURCE_POINTED, // 8 bytes of the memory that a pointer leads to. The item is a place. Changed,
                     // it is as SOURCE_LOADED
@@ -132,7 +133,7 @@ enum source_change {
     SOURCE_MEET,        // upper and lower halves of 8 bytes meet
     SOURCE_MULTIPLY,    // a product is no address that was loaded
     SOURCE_SHIFT_LEFT,  // by a number of bits, or SOURCE_ANY_BITS
-    SOURCE_SHIFT_RIGHT, // by less than 32, or nobody knows by how much
+    SOURCE_SHIFT_RIGHT, // by less than 32, or SOURCE_ANY_BITS
     SOURCE_SHIFT_DOWN,  // by 32 or more
     SOURCE_CONVERT,     // from a floating-point number
     SOURCE_MOVE,        // by a number of bytes
@@ -177,7 +178,7 @@ void braid_source_sets_finish(struct source_sets *sets);
 // The set of one source.
 uint32_t braid_sources_one(struct source_sets *sets, uint64_t source);
 uint32_t braid_sources_join(struct source_sets *sets, uint32_t a, uint32_t b);
-// `by` counts for SOURCE_MOVE, SOURCE_MOVE_STEPS and SOURCE_SHIFT_LEFT alone.
+// `by` counts for SOURCE_MOVE, SOURCE_MOVE_STEPS and shifts alone.
 uint32_t braid_sources_change(struct source_sets *sets, enum source_change change, uint32_t a,
                               int32_t by);
 

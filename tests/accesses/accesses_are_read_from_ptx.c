@@ -389,6 +389,19 @@ static void shifts_add_up(void **state)
           LOADED },
         { LOAD_WORD "mul.lo.s64 %w1, %w0, 65536;\nshr.u64 %w2, %w1, 16;\n" USE_BESIDE("w2"),
           LOADED },
+        { LOAD_WORD
+          "shr.s64 %w1, %w0, 5;\nshr.s64 %w2, %w1, 3;\nshl.b64 %w3, %w2, 8;\n" USE_BESIDE("w3"),
+          LOADED },
+        { LOAD_WORD "mov.u64 %w1, %w0;\nL:\nshr.u64 %w1, %w1, 1;\n@%p1 bra L;\n"
+                    "shl.b64 %w2, %w1, 31;\n" USE_BESIDE("w2"),
+          LOADED },
+        { LOAD_WORD "shr.u64 %w1, %w0, %r0;\nshl.b64 %w2, %w1, 31;\n" USE_BESIDE("w2"), LOADED },
+        { LOAD_WORD
+          "shr.u64 %w1, %w0, 5;\nshl.b64 %w2, %w1, 8;\nshr.u64 %w3, %w2, 3;\n" USE_BESIDE("w3"),
+          LOADED },
+        { LOAD_WORD
+          "shr.u64 %w1, %w0, 8;\nshl.b64 %w2, %w1, 5;\nshl.b64 %w3, %w2, 3;\n" USE_BESIDE("w3"),
+          LOADED },
         { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"
           "cvt.u64.u32 %u0, %r1;\nshl.b64 %u1, %u0, 15;\nshl.b64 %u2, %u1, 15;\n"
           "mul.lo.s64 %up, %u2, 4;\n" LOAD_A USE_BOTH,
@@ -414,6 +427,11 @@ static void shifts_of_indexes_are_no_addresses(void **state)
           "0+0rw" },
         { LOAD_WORD
           "shl.b64 %w1, %w0, 32;\nshr.s64 %w2, %w1, 30;\nadd.s64 %x, %w2, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_WORD "shr.s64 %w1, %w0, 5;\nshl.b64 %w2, %w1, 8;\nadd.s64 %x, %w2, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_WORD
+          "shr.s64 %w1, %w0, 4;\nshr.s64 %w2, %w1, 2;\nmad.lo.s64 %x, %w2, 1536, %d0;\n" USE("x"),
           "0+0rw" },
         { LOAD_WORD "mad.lo.s64 %w1, %w0, 24, %d0;\nshl.b64 %w2, %w0, 3;\n"
                     "add.s64 %x, %w1, %w2;\n" USE("x"),

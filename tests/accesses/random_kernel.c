@@ -247,6 +247,7 @@ static void disguise(struct writer *writer)
     const struct pointer a = pick(writer), b = pick(writer);
     const int to = writer->num_long++, other = writer->num_long++;
     const int low = writer->num_word++, high = writer->num_word++;
+    int right = 0, more = 0;
     switch (below(writer, 7)) {
     case 0:
         put(writer, "xor.b64 %%rd%d, %%rd%d, %%rd%d;\n", other, a.number, b.number);
@@ -271,8 +272,11 @@ static void disguise(struct writer *writer)
         put(writer, "%s.b64 %%rd%d, %%rd%d, %%rd%d;\n", a.low & 8 ? "or" : "xor", to, to, other);
         break;
     case 4:
-        put(writer, "shr.u64 %%rd%d, %%rd%d, 3;\n", other, a.number);
-        put(writer, "shl.b64 %%rd%d, %%rd%d, 3;\n", to, other);
+        right = 1 + below(writer, 3), more = 4 * below(writer, 3);
+        put(writer, "shr.u64 %%rd%d, %%rd%d, %d;\n", other, a.number, right);
+        put(writer, "shl.b64 %%rd%d, %%rd%d, %d;\n", to, other, right + more);
+        if (more)
+            put(writer, "shr.u64 %%rd%d, %%rd%d, %d;\n", to, to, more);
         break;
     case 5:
         put(writer, "not.b64 %%rd%d, %%rd%d;\n", other, a.number);
