@@ -107,7 +107,8 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry, const c
     function->stamps = entry->num_clock_reads == 2 ? entry->stamps : 0;
     if (function->body == NULL)
         function->body = stamps_find_body(entry->name);
-    if (function->body == NULL && strcmp(entry->name, "braid_wait") == 0)
+    if (function->body == NULL &&
+        (strcmp(entry->name, "braid_wait") == 0 || setting(SETTING_PTX) == 3))
         function->body = do_nothing;
     function->carveout = -1;
     bool is_walked = island_is(function) && island_has_bodies(module) && setting(SETTING_PTX) < 2;

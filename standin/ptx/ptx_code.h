@@ -13,7 +13,7 @@ enum {
     CODE_MOST_OPERANDS = 8,
     CODE_MOST_VECTOR = 4,
     CODE_WORD = 256,
-    CODE_GLOBAL_BYTES = 1 << 16,
+    CODE_GLOBAL_BYTES = 1 << 18,
     CODE_MOST_PARAMS = 8,
     CODE_MOST_ARGUMENTS = 1 << 10, // bytes, where accesses are watched
     CODE_MOST_CALLS = 16,          // functions in each other

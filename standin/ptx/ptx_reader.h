@@ -5,7 +5,7 @@
 
 #include "ptx_code.h"
 
-enum { FEW_NAMES = 64, MOST_NAMES = 16384 };
+enum { FEW_NAMES = 64, MOST_NAMES = 65536 };
 
 enum name_kind {
     NAME_REGISTERS,
