@@ -155,11 +155,14 @@ static uint32_t shifted_right(const struct place *place, uint32_t set, int64_t b
                                 is_known ? (int32_t)bits : SOURCE_ANY_BITS);
 }
 
-// By the bits that an operand tells.
-static uint32_t shifted_by(const struct place *place, uint32_t set, uint32_t index)
+// By the bits that an operand tells. Nobody knows whether these are none, if it is no number.
+static uint32_t shifted_by(const struct place *place, uint32_t set, uint32_t index, bool left)
 {
     const struct code_value *number = number_of(place, index);
-    return shifted_left(place, set, number ? number->number : SOURCE_ANY_BITS);
+    const int64_t bits = number ? number->number : SOURCE_ANY_BITS;
+    const uint32_t shifted =
+        left ? shifted_left(place, set, bits) : shifted_right(place, set, bits);
+    return bits > 0 && number ? shifted : join(place, set, shifted);
 }
 
 // A power of two in a number, which may be below zero, shifts to the left. A large number counts as
@@ -311,12 +314,10 @@ static void shift(const struct place *place, bool left)
     const bool is_far = number && number->number >= HALF_BITS;
     uint32_t set = sources_of_operand(place, operand_at(place, 1));
     set = change(place, SOURCE_MOVE_ANYHOW, set);
-    if (left)
-        set = shifted_by(place, set, 2);
-    else if (is_far && place->instruction->bytes == WHOLE)
+    if (is_far && !left && place->instruction->bytes == WHOLE)
         set = change(place, SOURCE_SHIFT_DOWN, set);
     else
-        set = shifted_right(place, set, number ? number->number : SOURCE_ANY_BITS);
+        set = shifted_by(place, set, 2, left);
     give(place, set);
 }
 
@@ -324,7 +325,7 @@ static uint32_t insertion(const struct place *place)
 {
     uint32_t set =
         change(place, SOURCE_MOVE_ANYHOW, sources_of_operand(place, operand_at(place, 1)));
-    return join(place, shifted_by(place, set, 3),
+    return join(place, shifted_by(place, set, 3, true),
                 change(place, SOURCE_MOVE_ANYHOW, sources_from(place, 2)));
 }
 

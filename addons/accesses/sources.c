@@ -249,6 +249,25 @@ static uint32_t sum_of_shifts(uint32_t left, uint32_t by)
     return left ? (left + by + 7) & ~7u : by;
 }
 
+static void put_shifted(struct source_sets *sets, uint32_t least, uint32_t most)
+{
+    put(sets, SOURCE_SHIFTED, most < SOURCE_ANY_BITS ? most : SOURCE_ANY_BITS, least ? least : 1);
+}
+
+// Bits that were shifted to the right go to the left. If they come back to their place, they may be
+// an address again. Nothing is left of 8 bytes that were shifted by 64 bits or more.
+static void shift_back(struct source_sets *sets, uint64_t source, uint32_t by)
+{
+    const uint32_t least = source_offset(source), most = source_item(source);
+    const bool is_known = by < SOURCE_ANY_BITS;
+    if (by > least)
+        put_loaded(sets, SOURCE_LOADED, by);
+    if (by >= least && (by <= most || !is_known))
+        put_loaded(sets, SOURCE_LOADED, 0);
+    if (by < most || !is_known)
+        put_shifted(sets, is_known && least > by ? least - by : 1, is_known ? most - by : most);
+}
+
 // A part has at most 4 bytes. In the upper half of 8 bytes it may be that of an address, also once
 // it is shifted back to there.
 static void shift_left(struct source_sets *sets, uint64_t source, uint32_t by)
@@ -265,11 +284,7 @@ static void shift_left(struct source_sets *sets, uint64_t source, uint32_t by)
             put_loaded(sets, SOURCE_LOADED, left);
         return;
     case SOURCE_SHIFTED:
-        put_loaded(sets, SOURCE_LOADED, by);
-        if (by < SOURCE_ANY_BITS && by > source_item(source)) // further than it came
-            return;
-        put_loaded(sets, SOURCE_LOADED, 0);
-        put_source(sets, source);
+        shift_back(sets, source, by);
         return;
     case SOURCE_PART:
         put_source(sets, source_at_left(source, left));
@@ -293,18 +308,23 @@ static void shift_left(struct source_sets *sets, uint64_t source, uint32_t by)
     }
 }
 
-// By less than 32 bits, or by SOURCE_ANY_BITS. A loop that shifts ends soon here, too.
+// By less than 32 bits, or by 1 or more that nobody knows. The sums are rounded, as those to the
+// left.
 static void shift_right(struct source_sets *sets, uint64_t source, uint32_t by)
 {
-    const bool is_again = source_kind(source) == SOURCE_SHIFTED;
-    const uint32_t right = sum_of_shifts(is_again ? source_item(source) : 0, by);
     const bool is_pointed = source_kind(source) == SOURCE_POINTED;
     const bool is_loaded = source_kind(source) == SOURCE_LOADED || is_pointed;
-    if (is_loaded || is_again)
-        put(sets, SOURCE_SHIFTED, right < SOURCE_ANY_BITS ? right : SOURCE_ANY_BITS, 0);
+    const uint32_t least = by < SOURCE_ANY_BITS ? by : 1;
+    if (source_kind(source) == SOURCE_SHIFTED) {
+        put_shifted(sets, (source_offset(source) + least) & ~7u,
+                    sum_of_shifts(source_item(source), by));
+        return;
+    }
+    if (is_loaded)
+        put_shifted(sets, is_pointed || !source_left(source) ? least : 1, by);
     if (is_loaded && !is_pointed && source_left(source))
         put_loaded(sets, SOURCE_LOADED, 0);
-    if (!is_pointed && !is_again && (!is_loaded || source_left(source)))
+    if (!is_pointed && (!is_loaded || source_left(source)))
         put_moved(sets, source);
 }
 

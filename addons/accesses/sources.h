@@ -27,8 +27,8 @@ enum source_kind {
     SOURCE_LOADED,  // 8 bytes of the memory of the device or of constants. Shifted left they are no
                     // address, and shifted right they may be one again
     SOURCE_PART,    // at most 4 bytes of those
-    SOURCE_SHIFTED, // such 8 bytes, shifted right by at most as many bits as the item says: shifted
-                    // left by no more they may be an address again
+    SOURCE_SHIFTED, // such 8 bytes, shifted right by bits of which the item is the most, and the
+                    // offset the fewest: shifted left by as many they may be an address again
     SOURCE_UNKNOWN, // perhaps an address, and nobody knows which
     SOURCE_POINTED, // 8 bytes of the memory that a pointer leads to. The item is a place. Changed,
                     // it is as SOURCE_LOADED
@@ -133,7 +133,7 @@ enum source_change {
     SOURCE_MEET,        // upper and lower halves of 8 bytes meet
     SOURCE_MULTIPLY,    // a product is no address that was loaded
     SOURCE_SHIFT_LEFT,  // by a number of bits, or SOURCE_ANY_BITS
-    SOURCE_SHIFT_RIGHT, // by less than 32, or SOURCE_ANY_BITS
+    SOURCE_SHIFT_RIGHT, // by 1 to 31, or SOURCE_ANY_BITS
     SOURCE_SHIFT_DOWN,  // by 32 or more
     SOURCE_CONVERT,     // from a floating-point number
     SOURCE_MOVE,        // by a number of bytes

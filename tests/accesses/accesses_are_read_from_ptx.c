@@ -1,68 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each way of an address from a parameter to an instruction that touches memory, and each reason
 // why nobody can know where it goes.
-#include <stdio.h>
-#include <string.h>
 
-#include "accesses/found.h"
+#include "accesses/examples.h"
 #include "support/check.h"
-
-#define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
-#define MODULE                                                                                     \
-    HEAD ".global .align 8 .b8 counter[8] = {1, 2};\n.global .b64 slot1;\n.const .align 8 .b64 "   \
-         "place;\n"                                                                                \
-         ".extern .shared .align 16 .b8 tile[];\n"                                                 \
-         ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"                  \
-         ".extern .func (.param .b64 r) malloc(.param .b64 a);\n"                                  \
-         ".func (.param .b64 r) same(.param .b64 a)\n{\n.reg .b64 %x;\nld.param.b64 %x, [a];\n"    \
-         "st.param.b64 [r], %x;\nret;\n}\n"                                                        \
-         ".func writes(.param .b64 a)\n{\n.reg .b64 %x;\nld.param.b64 %x, [a];\n"                  \
-         "st.u32 [%x], 1;\nret;\n}\n"
-#define ENTRY                                                                                      \
-    MODULE ".visible .entry k(.param .u64 .ptr .global .align 4 a, .param .u64 b,\n"               \
-           ".param .align 8 .b8 s[32], .param .u32 n)\n{\n"                                        \
-           ".reg .pred %p<4>;\n.reg .b16 %h<4>;\n.reg .b32 %r<9>;\n.reg .b64 %d<9>;\n"             \
-           ".local .align 8 .b8 depot[16];\n"
-
-// The accesses of a kernel with the body, or why it is not proven.
-static const char *find(const char *body)
-{
-    static char found[512];
-    char text[4096];
-    snprintf(text, sizeof(text), "%s%s\nret;\n}\n", ENTRY, body);
-    found_write_text(text, "k", found, sizeof(found));
-    size_t kept = 0;
-    for (size_t i = 0; found[i]; i++) { // another test asks whether it is below its pointer
-        if (found[i] != '-')
-            found[kept++] = found[i];
-        else
-            i += found[i + 1] == '+';
-    }
-    found[kept] = '\0';
-    return found;
-}
-
-struct example {
-    const char *body, *expected;
-};
-
-static void check(const struct example *examples, size_t num)
-{
-    for (size_t i = 0; i < num; i++) {
-        const char *found = find(examples[i].body);
-        if (strcmp(found, examples[i].expected) != 0)
-            fail_msg("'%s' instead of '%s' of\n%s", found, examples[i].expected, examples[i].body);
-    }
-}
-
-#define CHECK(examples) check(examples, sizeof(examples) / sizeof((examples)[0]))
-#define LOAD_A "ld.param.u64 %d0, [a];\n"
-#define LOAD_B "ld.param.u64 %d1, [b];\n"
-#define USE(register) "st.global.u32 [%" register "], 1;\n"
-#define UNKNOWN "an address comes from no parameter"
-#define LOADED "an address is loaded from memory"
-#define ASSEMBLED "an address is put together in a way that is not known"
-#define STRANGE "it touches memory in a way that is not known"
 
 static void each_instruction_has_its_acts(void **state)
 {
@@ -291,12 +232,6 @@ static void memory_gives_back_what_it_holds(void **state)
     CHECK(examples);
 }
 
-#define LOAD_HALVES                                                                                \
-    LOAD_A "ld.global.v2.u32 {%r0, %r1}, [%d0];\ncvt.u64.u32 %low, %r0;\ncvt.u64.u32 %u0, %r1;\n"
-#define LOAD_WORD LOAD_A "ld.global.u64 %w0, [%d0];\n"
-#define USE_BOTH "or.b64 %both, %low, %up;\nselp.b64 %x, %both, %d0, %p0;\n" USE("x")
-#define USE_BESIDE(register) "selp.b64 %x, %" register ", %d0, %p0;\n" USE("x")
-
 // %up is what an index is multiplied by. In a loop it would be shifted without an end.
 #define LOAD_STEPS                                                                                 \
     LOAD_A "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"         \
@@ -350,99 +285,6 @@ static void upper_halves_of_products_are_small(void **state)
           "madc.hi.u64 %w1, %w0, 4294967296, 0;\nshl.b64 %w2, %w1, 32;\n" USE_BESIDE("w2"),
           LOADED },
         { LOAD_WORD "mad.hi.u64 %w1, %d5, 3, %w0;\n" USE_BESIDE("w1"), LOADED },
-    };
-    CHECK(examples);
-}
-
-static void shifts_add_up(void **state)
-{
-    (void)state;
-    static const struct example examples[] = {
-        { LOAD_HALVES "shl.b64 %u1, %u0, 8;\nshl.b64 %u2, %u1, 8;\nshl.b64 %u3, %u2, 8;\n"
-                      "shl.b64 %up, %u3, 8;\n" USE_BOTH,
-          LOADED },
-        { LOAD_HALVES "mul.wide.u32 %u1, %r1, 32768;\nmul.lo.s64 %u2, %u1, 32768;\n"
-                      "mad.lo.s64 %up, %u2, -4, %low;\n" USE_BOTH,
-          LOADED },
-        { LOAD_HALVES "mov.u64 %up, %u0;\nL:\nshl.b64 %up, %up, 1;\n@%p1 bra L;\n" USE_BOTH,
-          LOADED },
-        { LOAD_HALVES
-          "shl.b32 %r2, %r1, 16;\ncvt.u64.u32 %u1, %r2;\nshl.b64 %up, %u1, 16;\n" USE_BOTH,
-          LOADED },
-        { LOAD_HALVES "mul.lo.s64 %up, %u0, 4294967297;\n" USE_BOTH, LOADED },
-        { LOAD_HALVES "shl.b64 %u1, %u0, 48;\nshr.u64 %up, %u1, 16;\n" USE_BOTH, LOADED },
-        { LOAD_A "ld.global.v4.u16 {%h0, %h1, %h2, %h3}, [%d0];\nmov.b32 %r0, {%h0, %h2};\n"
-                 "cvt.u64.u32 %low, %h1;\ncvt.u64.u32 %u1, %r0;\nshl.b64 %up, %u1, 16;\n" USE_BOTH,
-          LOADED },
-        { LOAD_A "ld.global.u8 %h0, [%d0];\ncvt.u32.u16 %r0, %h0;\nbfi.b32 %r1, %r0, 0, 24, 8;\n"
-                 "cvt.u64.u32 %u1, %r1;\nshl.b64 %up, %u1, 8;\ncvt.u64.u32 %low, %r0;\n" USE_BOTH,
-          LOADED },
-        { LOAD_WORD "shl.b64 %w1, %w0, 16;\nshr.u64 %w2, %w1, 16;\n" USE_BESIDE("w2"), LOADED },
-        { LOAD_WORD "shl.b64 %w1, %w0, 8;\nshl.b64 %w2, %w1, 8;\nshr.s64 %w3, %w2, 4;\n"
-                    "shr.s64 %w4, %w3, 12;\n" USE_BESIDE("w4"),
-          LOADED },
-        { LOAD_WORD
-          "shr.u64 %w1, %w0, 24;\nshl.b64 %w2, %w1, 8;\nshl.b64 %w3, %w2, 16;\n" USE_BESIDE("w3"),
-          LOADED },
-        { LOAD_WORD
-          "shr.u64 %w1, %w0, 4;\nshl.b64 %w2, %w1, 20;\nshr.u64 %w3, %w2, 16;\n" USE_BESIDE("w3"),
-          LOADED },
-        { LOAD_WORD "mul.lo.s64 %w1, %w0, 65536;\nshr.u64 %w2, %w1, 16;\n" USE_BESIDE("w2"),
-          LOADED },
-        { LOAD_WORD
-          "shr.s64 %w1, %w0, 5;\nshr.s64 %w2, %w1, 3;\nshl.b64 %w3, %w2, 8;\n" USE_BESIDE("w3"),
-          LOADED },
-        { LOAD_WORD "mov.u64 %w1, %w0;\nL:\nshr.u64 %w1, %w1, 1;\n@%p1 bra L;\n"
-                    "shl.b64 %w2, %w1, 31;\n" USE_BESIDE("w2"),
-          LOADED },
-        { LOAD_WORD "shr.u64 %w1, %w0, %r0;\nshl.b64 %w2, %w1, 31;\n" USE_BESIDE("w2"), LOADED },
-        { LOAD_WORD
-          "shr.u64 %w1, %w0, 5;\nshl.b64 %w2, %w1, 8;\nshr.u64 %w3, %w2, 3;\n" USE_BESIDE("w3"),
-          LOADED },
-        { LOAD_WORD
-          "shr.u64 %w1, %w0, 8;\nshl.b64 %w2, %w1, 5;\nshl.b64 %w3, %w2, 3;\n" USE_BESIDE("w3"),
-          LOADED },
-        { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"
-          "cvt.u64.u32 %u0, %r1;\nshl.b64 %u1, %u0, 15;\nshl.b64 %u2, %u1, 15;\n"
-          "mul.lo.s64 %up, %u2, 4;\n" LOAD_A USE_BOTH,
-          "0+0w 2+8w" },
-        { LOAD_A "ld.param.u8 %h1, [s+8];\ncvt.u64.u16 %d1, %h1;\nshl.b64 %d2, %d1, 8;\n"
-                 "shl.b64 %up, %d2, 8;\nmov.u64 %low, 0;\n" USE_BOTH,
-          ASSEMBLED },
-    };
-    CHECK(examples);
-}
-
-// An index that is loaded may be scaled and hashed.
-static void shifts_of_indexes_are_no_addresses(void **state)
-{
-    (void)state;
-    static const struct example examples[] = {
-        { LOAD_HALVES
-          "shl.b64 %u1, %u0, 15;\nshl.b64 %u2, %u1, 8;\nadd.s64 %x, %u2, %d0;\n" USE("x"),
-          "0+0rw" },
-        { LOAD_HALVES
-          "mul.lo.s32 %r2, %r1, -2048144789;\nxor.b32 %r3, %r2, %r0;\n"
-          "mul.lo.s32 %r4, %r3, -1028477379;\nmad.wide.u32 %x, %r4, 12, %d0;\n" USE("x"),
-          "0+0rw" },
-        { LOAD_WORD
-          "shl.b64 %w1, %w0, 32;\nshr.s64 %w2, %w1, 30;\nadd.s64 %x, %w2, %d0;\n" USE("x"),
-          "0+0rw" },
-        { LOAD_WORD "shr.s64 %w1, %w0, 5;\nshl.b64 %w2, %w1, 8;\nadd.s64 %x, %w2, %d0;\n" USE("x"),
-          "0+0rw" },
-        { LOAD_WORD
-          "shr.s64 %w1, %w0, 4;\nshr.s64 %w2, %w1, 2;\nmad.lo.s64 %x, %w2, 1536, %d0;\n" USE("x"),
-          "0+0rw" },
-        { LOAD_WORD "mad.lo.s64 %w1, %w0, 24, %d0;\nshl.b64 %w2, %w0, 3;\n"
-                    "add.s64 %x, %w1, %w2;\n" USE("x"),
-          "0+0rw" },
-        { LOAD_WORD
-          "cvt.u32.u64 %r0, %w0;\nshl.b32 %r1, %r0, 4;\nmad.wide.u32 %x, %r1, 256, %d0;\n" USE("x"),
-          "0+0rw" },
-        { LOAD_A "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\nmul.lo.s32 %r2, %r0, %r1;\n"
-                 "mul.wide.u32 %d1, %r1, 256;\nmad.wide.u32 %d2, %r2, 4, %d1;\n"
-                 "add.s64 %x, %d2, %d0;\n" USE("x"),
-          "0+0w" },
     };
     CHECK(examples);
 }
@@ -503,8 +345,6 @@ int main(void)
         cmocka_unit_test(memory_gives_back_what_it_holds),
         cmocka_unit_test(constants_are_copied),
         cmocka_unit_test(upper_halves_of_products_are_small),
-        cmocka_unit_test(shifts_add_up),
-        cmocka_unit_test(shifts_of_indexes_are_no_addresses),
         cmocka_unit_test(functions_pass_addresses),
         cmocka_unit_test(what_nobody_knows_is_not_proven),
     };

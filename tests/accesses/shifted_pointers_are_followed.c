@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pointer that is loaded may go to the left and to the right, and is one again where both add up
+// to none.
+#include "accesses/examples.h"
+#include "support/check.h"
+
+static void shifts_add_up(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { LOAD_HALVES "shl.b64 %u1, %u0, 8;\nshl.b64 %u2, %u1, 8;\nshl.b64 %u3, %u2, 8;\n"
+                      "shl.b64 %up, %u3, 8;\n" USE_BOTH,
+          LOADED },
+        { LOAD_HALVES "mul.wide.u32 %u1, %r1, 32768;\nmul.lo.s64 %u2, %u1, 32768;\n"
+                      "mad.lo.s64 %up, %u2, -4, %low;\n" USE_BOTH,
+          LOADED },
+        { LOAD_HALVES "mov.u64 %up, %u0;\nL:\nshl.b64 %up, %up, 1;\n@%p1 bra L;\n" USE_BOTH,
+          LOADED },
+        { LOAD_HALVES
+          "shl.b32 %r2, %r1, 16;\ncvt.u64.u32 %u1, %r2;\nshl.b64 %up, %u1, 16;\n" USE_BOTH,
+          LOADED },
+        { LOAD_HALVES "mul.lo.s64 %up, %u0, 4294967297;\n" USE_BOTH, LOADED },
+        { LOAD_HALVES "shl.b64 %u1, %u0, 48;\nshr.u64 %up, %u1, 16;\n" USE_BOTH, LOADED },
+        { LOAD_A "ld.global.v4.u16 {%h0, %h1, %h2, %h3}, [%d0];\nmov.b32 %r0, {%h0, %h2};\n"
+                 "cvt.u64.u32 %low, %h1;\ncvt.u64.u32 %u1, %r0;\nshl.b64 %up, %u1, 16;\n" USE_BOTH,
+          LOADED },
+        { LOAD_A "ld.global.u8 %h0, [%d0];\ncvt.u32.u16 %r0, %h0;\nbfi.b32 %r1, %r0, 0, 24, 8;\n"
+                 "cvt.u64.u32 %u1, %r1;\nshl.b64 %up, %u1, 8;\ncvt.u64.u32 %low, %r0;\n" USE_BOTH,
+          LOADED },
+        { LOAD_WORD "shl.b64 %w1, %w0, 16;\nshr.u64 %w2, %w1, 16;\n" USE_BESIDE("w2"), LOADED },
+        { LOAD_WORD "shl.b64 %w1, %w0, 8;\nshl.b64 %w2, %w1, 8;\nshr.s64 %w3, %w2, 4;\n"
+                    "shr.s64 %w4, %w3, 12;\n" USE_BESIDE("w4"),
+          LOADED },
+        { LOAD_WORD
+          "shr.u64 %w1, %w0, 24;\nshl.b64 %w2, %w1, 8;\nshl.b64 %w3, %w2, 16;\n" USE_BESIDE("w3"),
+          LOADED },
+        { LOAD_WORD
+          "shr.u64 %w1, %w0, 4;\nshl.b64 %w2, %w1, 20;\nshr.u64 %w3, %w2, 16;\n" USE_BESIDE("w3"),
+          LOADED },
+        { LOAD_WORD "mul.lo.s64 %w1, %w0, 65536;\nshr.u64 %w2, %w1, 16;\n" USE_BESIDE("w2"),
+          LOADED },
+        { LOAD_WORD
+          "shr.s64 %w1, %w0, 5;\nshr.s64 %w2, %w1, 3;\nshl.b64 %w3, %w2, 8;\n" USE_BESIDE("w3"),
+          LOADED },
+        { LOAD_WORD "mov.u64 %w1, %w0;\nL:\nshr.u64 %w1, %w1, 1;\n@%p1 bra L;\n"
+                    "shl.b64 %w2, %w1, 31;\n" USE_BESIDE("w2"),
+          LOADED },
+        { LOAD_WORD "shr.u64 %w1, %w0, %r0;\n" USE_BESIDE("w1"), LOADED },
+        { LOAD_WORD
+          "shl.b64 %w1, %w0, 3;\nshr.u64 %w2, %w1, 8;\nshl.b64 %w3, %w2, 5;\n" USE_BESIDE("w3"),
+          LOADED },
+        { LOAD_WORD "shr.u64 %w1, %w0, 0;\n" USE_BESIDE("w1"), LOADED },
+        { LOAD_WORD "shl.b64 %w1, %w0, %r0;\n" USE_BESIDE("w1"), LOADED },
+        { LOAD_WORD "shr.u64 %w1, %w0, 6;\nshl.b64 %w2, %w1, %r0;\n" USE_BESIDE("w2"), LOADED },
+        { LOAD_WORD
+          "shr.u64 %w1, %w0, 6;\n@%p1 shr.u64 %w1, %w0, 3;\nshl.b64 %w2, %w1, 3;\n" USE_BESIDE(
+              "w2"),
+          LOADED },
+        { LOAD_WORD "shr.u64 %w1, %w0, %r0;\nshl.b64 %w2, %w1, 31;\n" USE_BESIDE("w2"), LOADED },
+        { LOAD_WORD
+          "shr.u64 %w1, %w0, 5;\nshl.b64 %w2, %w1, 8;\nshr.u64 %w3, %w2, 3;\n" USE_BESIDE("w3"),
+          LOADED },
+        { LOAD_WORD
+          "shr.u64 %w1, %w0, 8;\nshl.b64 %w2, %w1, 5;\nshl.b64 %w3, %w2, 3;\n" USE_BESIDE("w3"),
+          LOADED },
+        { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"
+          "cvt.u64.u32 %u0, %r1;\nshl.b64 %u1, %u0, 15;\nshl.b64 %u2, %u1, 15;\n"
+          "mul.lo.s64 %up, %u2, 4;\n" LOAD_A USE_BOTH,
+          "0+0w 2+8w" },
+        { LOAD_A "ld.param.u8 %h1, [s+8];\ncvt.u64.u16 %d1, %h1;\nshl.b64 %d2, %d1, 8;\n"
+                 "shl.b64 %up, %d2, 8;\nmov.u64 %low, 0;\n" USE_BOTH,
+          ASSEMBLED },
+    };
+    CHECK(examples);
+}
+
+// An index that is loaded may be scaled and hashed.
+static void shifts_of_indexes_are_no_addresses(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { LOAD_HALVES
+          "shl.b64 %u1, %u0, 15;\nshl.b64 %u2, %u1, 8;\nadd.s64 %x, %u2, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_HALVES
+          "mul.lo.s32 %r2, %r1, -2048144789;\nxor.b32 %r3, %r2, %r0;\n"
+          "mul.lo.s32 %r4, %r3, -1028477379;\nmad.wide.u32 %x, %r4, 12, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_WORD
+          "shl.b64 %w1, %w0, 32;\nshr.s64 %w2, %w1, 30;\nadd.s64 %x, %w2, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_WORD "shr.s64 %w1, %w0, 5;\nshl.b64 %w2, %w1, 8;\nadd.s64 %x, %w2, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_WORD
+          "shr.s64 %w1, %w0, 4;\nshr.s64 %w2, %w1, 2;\nmad.lo.s64 %x, %w2, 1536, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_WORD "mad.lo.s64 %w1, %w0, 24, %d0;\nshl.b64 %w2, %w0, 3;\n"
+                    "add.s64 %x, %w1, %w2;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_WORD
+          "cvt.u32.u64 %r0, %w0;\nshl.b32 %r1, %r0, 4;\nmad.wide.u32 %x, %r1, 256, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_A "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\nmul.lo.s32 %r2, %r0, %r1;\n"
+                 "mul.wide.u32 %d1, %r1, 256;\nmad.wide.u32 %d2, %r2, 4, %d1;\n"
+                 "add.s64 %x, %d2, %d0;\n" USE("x"),
+          "0+0w" },
+    };
+    CHECK(examples);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shifts_add_up),
+        cmocka_unit_test(shifts_of_indexes_are_no_addresses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
