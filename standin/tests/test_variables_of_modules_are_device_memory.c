@@ -66,6 +66,23 @@ static void kernels_and_the_program_share_them(void **state)
     assert_int_equal(standin_live("memory"), 0);
 }
 
+static void kernels_may_be_skipped(void **state)
+{
+    (void)state;
+    CUmodule module;
+    CUfunction up;
+    CUdeviceptr counter = 0;
+    unsigned value = 0;
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "3"));
+    must(cuModuleLoadData(&module, counting));
+    must(cuModuleGetFunction(&up, module, "count_up"));
+    must(cuModuleGetGlobal_v2(&counter, NULL, module, "counter"));
+    launch(up);
+    must(cuMemcpyDtoH_v2(&value, counter, 4));
+    assert_int_equal(value, 5);
+    must(cuModuleUnload(module));
+}
+
 static void each_module_has_its_own(void **state)
 {
     (void)state;
@@ -110,6 +127,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(kernels_and_the_program_share_them, open_interpreter,
+                                        close_interpreter),
+        cmocka_unit_test_setup_teardown(kernels_may_be_skipped, open_interpreter,
                                         close_interpreter),
         cmocka_unit_test_setup_teardown(each_module_has_its_own, open_interpreter,
                                         close_interpreter),
