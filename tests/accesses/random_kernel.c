@@ -14,8 +14,7 @@ enum { MOST_POINTERS = 12, LAST = KERNEL_BUFFER_BYTES - 64, MOST_STEPS = 24 };
 
 // A register that points into a buffer, so many bytes behind its begin.
 struct pointer {
-    int number;
-    int low, high;
+    int number, low, high;
 };
 
 struct writer {
@@ -23,8 +22,7 @@ struct writer {
     char *text;
     size_t length, bytes;
     struct pointer pointers[MOST_POINTERS];
-    int num_pointers;
-    int num_threads, num_long, num_word, num_predicate, num_label; // registers, labels
+    int num_pointers, num_threads, num_long, num_word, num_predicate, num_label; // so far
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format,
@@ -247,7 +245,7 @@ static void disguise(struct writer *writer)
     const struct pointer a = pick(writer), b = pick(writer);
     const int to = writer->num_long++, other = writer->num_long++;
     const int low = writer->num_word++, high = writer->num_word++;
-    int right = 0, more = 0;
+    const int right = 1 + below(writer, 3), more = 4 * below(writer, 3);
     switch (below(writer, 7)) {
     case 0:
         put(writer, "xor.b64 %%rd%d, %%rd%d, %%rd%d;\n", other, a.number, b.number);
@@ -272,15 +270,13 @@ static void disguise(struct writer *writer)
         put(writer, "%s.b64 %%rd%d, %%rd%d, %%rd%d;\n", a.low & 8 ? "or" : "xor", to, to, other);
         break;
     case 4:
-        right = 1 + below(writer, 3), more = 4 * below(writer, 3);
         put(writer, "shr.u64 %%rd%d, %%rd%d, %d;\n", other, a.number, right);
         put(writer, "shl.b64 %%rd%d, %%rd%d, %d;\n", to, other, right + more);
-        if (more)
-            put(writer, "shr.u64 %%rd%d, %%rd%d, %d;\n", to, to, more);
+        put(writer, "shr.u64 %%rd%d, %%rd%d, %d;\n", to, to, more);
         break;
     case 5:
-        put(writer, "not.b64 %%rd%d, %%rd%d;\n", other, a.number);
-        put(writer, "not.b64 %%rd%d, %%rd%d;\n", to, other);
+        put(writer, "not.b64 %%rd%d, %%rd%d;\nnot.b64 %%rd%d, %%rd%d;\n", other, a.number, to,
+            other);
         break;
     default:
         put(writer, "mul.wide.u32 %%rd%d, %%r0, 4294967295;\n", other); // %r0 is 1
