@@ -157,14 +157,6 @@ static braid_status try_many(struct plan_tries *tries, uint32_t limit, struct pl
     return BRAID_OK;
 }
 
-// Replaces the placement of the best plan by one on more lanes, if the graph should have those.
-// is_limited: the program has set the limit.
-static braid_status plan_try_more_lanes(struct plan_tries *tries, uint32_t limit, bool is_limited,
-                                        struct plan_kept *best)
-{
-    return needs_many(tries, is_limited, best) ? try_many(tries, limit, best) : BRAID_OK;
-}
-
 // ---- lanes of each of several places ----
 
 // Tries numbers of lanes for each of several places in rising order, and takes more where that is
@@ -358,13 +350,17 @@ static bool is_ruled_out(const struct plan_tries *tries, uint32_t num_lanes, uin
            braid_plan_exact(&task, &found) == PLAN_EXACT_NONE;
 }
 
+// A plan that takes less than this is worth leaving the one with the fewest lanes.
+static uint64_t worth_below(const struct choice *choice)
+{
+    const struct plan_kept *first = first_kept(choice);
+    return first->ns - first->ns / plan_part_over(choice->tries->costs, first->max_lanes);
+}
+
 // Plans on more lanes than the shortest one has are of use if they take less than this.
 static uint64_t limit_of_more(const struct choice *choice)
 {
-    const struct plan_costs *costs = choice->tries->costs;
-    const struct plan_kept *first = first_kept(choice);
-    uint64_t gain_ns = first->ns / plan_part_over(costs, first->max_lanes);
-    return costs->model.issue_ns ? first->ns - gain_ns : choice->least_ns;
+    return choice->tries->costs->model.issue_ns ? worth_below(choice) : choice->least_ns;
 }
 
 // Whether no plan on so many lanes is of use.
@@ -387,46 +383,49 @@ static braid_status try_lanes(struct choice *choice, uint32_t num_lanes, uint64_
     return keep(choice, num_lanes, &placement, braid_plan_length(choice->tries, &placement));
 }
 
+// Whether to end after so many numbers of lanes in vain. In a large graph a few are enough. In a
+// small one, so many gains and one more must still be possible.
+static bool is_enough(const struct choice *choice, uint32_t num_in_vain, bool is_large)
+{
+    uint64_t first_ns = first_kept(choice)->ns, gain_ns = first_ns / GAIN_OVER_FEWER_LANES;
+    uint64_t least_ns = plan_bound_of(choice->tries, choice->most_lanes);
+    return is_large ? num_in_vain >= MOST_IN_VAIN
+                    : first_ns <= least_ns + gain_ns * (num_in_vain + 1);
+}
+
 // Candidates in rising order. The one that looks best is placed beforehand: few of the smaller ones
-// can then still be as good. Above it a large graph tries no more once a few give no shorter plan.
-// A higher limit has the same guess, or one above this limit, so it tries these candidates too.
+// can then still be as good. Above it no more are tried once enough plans are not worth their
+// lanes; in a large graph, those below count. A higher limit has the same guess, or one above this
+// limit, so it tries these candidates too.
 static braid_status try_candidates(struct choice *choice, uint32_t guess)
 {
     braid_status status = BRAID_OK;
     bool is_large = braid_plan_visits(choice->tries->plan, 1) > MOST_TO_TRY_IN_VAIN;
-    uint32_t num_in_vain = 0, most_in_vain = is_large ? MOST_IN_VAIN : NUM_LANE_NUMBERS;
+    uint32_t num_in_vain = 0;
     for (size_t i = 0; !status && i <= NUM_LANE_NUMBERS; i++) {
         uint32_t most = choice->most_lanes;
         uint32_t num = i < NUM_LANE_NUMBERS && lane_numbers[i] < most ? lane_numbers[i] : most;
-        uint64_t before_ns = choice->least_ns;
-        if (num > 1 && num != guess && !is_useless(choice, num)) {
+        bool is_new = num > 1 && num != guess && !is_useless(choice, num);
+        uint64_t limit_ns = worth_below(choice);
+        if (is_new)
             status = try_lanes(choice, num, longest_of_use(choice, num));
-            num_in_vain = choice->least_ns < before_ns ? 0 : num_in_vain + (num > guess);
-        }
-        if (num >= choice->most_lanes || num_in_vain == most_in_vain)
+        if (choice->least_ns < limit_ns || num <= first_kept(choice)->max_lanes)
+            num_in_vain = 0;
+        else
+            num_in_vain += is_large ? is_new || num == guess : is_new && num > guess;
+        if (num >= choice->most_lanes || (num >= guess && is_enough(choice, num_in_vain, is_large)))
             break;
     }
     return status;
-}
-
-static uint64_t visits_for_fewer(const struct plan_tries *tries)
-{
-    uint64_t one = braid_plan_visits(tries->plan, 1);
-    return tries->num_visits + (one > MOST_VISITS_FOR_FEWER ? one : MOST_VISITS_FOR_FEWER);
-}
-
-static uint64_t visits_below_fixed(const struct plan_tries *tries)
-{
-    uint64_t one = braid_plan_visits(tries->plan, 1);
-    return tries->num_visits +
-           (one > MOST_FOR_ALL_FEWER ? one / PART_FOR_FEWER : one * TRIES_FOR_ALL_FEWER);
 }
 
 // Candidates that may be shorter on fewer lanes than a guess, the most first.
 static braid_status try_fewer(struct choice *choice)
 {
     struct plan_tries *tries = choice->tries;
-    uint64_t most_visits = visits_for_fewer(tries);
+    uint64_t one = braid_plan_visits(tries->plan, 1);
+    uint64_t most_visits =
+        tries->num_visits + (one > MOST_VISITS_FOR_FEWER ? one : MOST_VISITS_FOR_FEWER);
     braid_status status = BRAID_OK;
     for (size_t i = NUM_LANE_NUMBERS; i-- > 0 && !status;) {
         if (lane_numbers[i] >= choice->most_lanes)
@@ -461,12 +460,6 @@ static struct plan_kept take_first(struct choice *choice)
     return first;
 }
 
-static braid_status place_on_one(struct plan_tries *tries, struct plan_placement *out_placement)
-{
-    const struct plan_limits one = { 1, false, UINT64_MAX };
-    return braid_plan_try(tries, &one, out_placement);
-}
-
 // If a limit of the program's is no candidate, takes the next lower one. No plan of a higher limit
 // would have been compared with that of the limit.
 static uint32_t round_limit(const struct plan_tries *tries, uint32_t limit)
@@ -491,10 +484,11 @@ static braid_status choose(struct plan_tries *tries, uint32_t limit, bool is_lim
         return status;
     status = try_numbers(&choice);
     struct plan_kept best = take_first(&choice);
-    if (!status)
-        status = plan_try_more_lanes(tries, limit, is_limited, &best);
+    if (!status && needs_many(tries, is_limited, &best))
+        status = try_many(tries, limit, &best);
     if (!status && !best.placement.issued)
-        return place_on_one(tries, out_placement);
+        return braid_plan_try(tries, &(struct plan_limits){ 1, .give_up_ns = UINT64_MAX },
+                              out_placement);
     if (status)
         braid_plan_placement_finish(&best.placement);
     else
@@ -512,7 +506,10 @@ static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
     braid_status status = braid_plan_try(tries, &all, &best);
     if (status)
         return status;
-    uint64_t most_visits = visits_below_fixed(tries);
+    uint64_t one = braid_plan_visits(tries->plan, 1);
+    uint64_t most_visits =
+        tries->num_visits +
+        (one > MOST_FOR_ALL_FEWER ? one / PART_FOR_FEWER : one * TRIES_FOR_ALL_FEWER);
     uint32_t most = tries->is_shortest ? best.num_lanes : tries->most_lanes;
     bool is_shortest = tries->is_shortest;
     for (size_t i = NUM_LANE_NUMBERS; i-- > 0 && !status;) {
