@@ -236,6 +236,7 @@ static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
 struct prediction {
     braid_schedule *schedule; // NULL: there is none
     uint64_t ns;              // UINT64_MAX: none
+    uint64_t most_ns;         // a longer one is of no use
 };
 
 // Ends an attempt to plan. The plan that is made in earnest says why a graph is refused. Without
@@ -301,7 +302,8 @@ static braid_status predict(const braid_exec *exec, const braid_graph *graph,
         return BRAID_OK;
     const uint64_t start_ns = plan.costs.island_start_ns;
     braid_status status = plan_shape(exec, graph, shape, &plan, &inside, 1, &schedule);
-    bool may_be = schedule && is_shorter(schedule->info.critical_path_ns + start_ns, best->ns);
+    const uint64_t least_ns = schedule ? schedule->info.critical_path_ns + start_ns : UINT64_MAX;
+    bool may_be = is_shorter(least_ns, best->ns) && least_ns <= best->most_ns;
     braid_schedule_destroy(schedule);
     schedule = NULL;
     if (!status && may_be)
@@ -309,7 +311,8 @@ static braid_status predict(const braid_exec *exec, const braid_graph *graph,
     if (schedule && schedule->info.num_lanes <= plan.costs.max_concurrent &&
         schedule->info.expected_ns + start_ns < best->ns) {
         braid_schedule_destroy(best->schedule);
-        *best = (struct prediction){ schedule, schedule->info.expected_ns + start_ns };
+        best->schedule = schedule;
+        best->ns = schedule->info.expected_ns + start_ns;
         *out_is = true;
     } else {
         braid_schedule_destroy(schedule);
@@ -318,13 +321,14 @@ static braid_status predict(const braid_exec *exec, const braid_graph *graph,
 }
 
 // The shape whose plan is shortest; where none has costed it, the last one, which takes any. The
-// plan is the caller's, also where it fails.
+// plan is the caller's, also where it fails. No plan that takes more than most_ns is looked for.
 static braid_status find_best(const braid_exec *exec, const braid_graph *graph,
                               const braid_exec_options *options, const struct island_fit *fits,
-                              const struct shape **out_best, struct prediction *out_plan)
+                              uint64_t most_ns, const struct shape **out_best,
+                              struct prediction *out_plan)
 {
     *out_best = &shapes[NUM_SHAPES - 1];
-    *out_plan = (struct prediction){ NULL, UINT64_MAX };
+    *out_plan = (struct prediction){ NULL, UINT64_MAX, most_ns };
     for (int i = 0; i < NUM_SHAPES; i++) {
         bool is_best;
         braid_status status = predict(exec, graph, options, &shapes[i], fits, out_plan, &is_best);
@@ -372,8 +376,9 @@ static braid_status find_shorter(const braid_exec *exec, const braid_graph *grap
         return BRAID_OK;
     braid_status status = predict_plain(exec, graph, options, &ns);
     if (!status)
-        status = find_best(exec, graph, options, fits, &shape, out_plan);
-    if (!status && out_plan->ns < ns && ns - out_plan->ns >= ns / 100 * find_least_gain(exec))
+        status = find_best(exec, graph, options, fits, ns - ns / 100 * find_least_gain(exec),
+                           &shape, out_plan);
+    if (!status && out_plan->ns < ns && out_plan->ns <= out_plan->most_ns)
         *out_shape = shape;
     return status;
 }
@@ -410,7 +415,7 @@ static braid_status choose(braid_exec *exec, const braid_graph *graph,
     bool must = options->islands == BRAID_ISLANDS_WHOLE;
     const struct shape *shape = NULL;
     struct island_fit *fits = NULL;
-    struct prediction at_hand = { NULL, UINT64_MAX };
+    struct prediction at_hand = { NULL, UINT64_MAX, UINT64_MAX };
     if (!must && (options->islands != BRAID_ISLANDS_AUTO || options->schedule || exec->placed ||
                   options->mode == BRAID_MODE_STREAMS))
         return BRAID_OK;
@@ -418,7 +423,7 @@ static braid_status choose(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = find_fits(exec, &fits);
     if (!status && must)
-        status = find_best(exec, graph, options, fits, &shape, &at_hand);
+        status = find_best(exec, graph, options, fits, UINT64_MAX, &shape, &at_hand);
     else if (!status)
         status = find_shorter(exec, graph, options, fits, &shape, &at_hand);
     if (!status && shape)
