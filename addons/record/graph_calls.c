@@ -2,6 +2,7 @@
 // Executable graphs: made, changed, launched and destroyed.
 #include <string.h>
 
+#include "base/host_memory.h"
 #include "record/snapshot.h"
 
 // ---- execs ----
@@ -78,7 +79,7 @@ static void keep_node(const struct known_node *known, braid_record_node *node)
         work->parameters = recorder_keep(work->parameters, work->parameter_bytes);
     recorder_need_memory(work->parameter_bytes + sizeof(*node));
     if (work->kind == BRAID_RECORD_EVENT_RECORD || work->kind == BRAID_RECORD_EVENT_WAIT)
-        work->event = recorder_number_event(known->address);
+        work->event = recorder_number_event(known->address, BRAID_RECORD_NONE);
     if (work->kind != BRAID_RECORD_ALLOCATE && work->kind != BRAID_RECORD_FREE)
         return;
     const uint32_t memory = recorder_find_memory(known->address);
@@ -352,6 +353,48 @@ static void note_condition(word node, const struct node_parameters *parameters)
     recorder_unlock();
 }
 
+enum { OF_GRAPH, OF_NODE };
+
+static void forget_condition(word node);
+
+// The driver may give the handles of its nodes, and of bodies, to others.
+static void forget_conditions(word graph)
+{
+    size_t num = 0;
+    recorder_lock();
+    const bool has_any = recorder.condition_of.num_used > 0;
+    recorder_unlock();
+    if (!has_any || ASK("cuGraphGetNodes", graph, 0, POINTER(&num), 0) != SUCCEEDED)
+        return;
+    word *nodes = braid_allocate_zeroed(num, sizeof(*nodes));
+    if (nodes && ASK("cuGraphGetNodes", graph, POINTER(nodes), POINTER(&num), 0) == SUCCEEDED)
+        for (size_t i = 0; i < num; i++)
+            forget_condition(nodes[i]);
+    braid_free(nodes);
+}
+
+static void forget_condition(word node)
+{
+    struct known_condition condition = { .num_bodies = 0 };
+    recorder_lock();
+    const uint32_t number =
+        braid_pointer_map_take(&recorder.condition_of, (const void *)(uintptr_t)node);
+    if (number != POINTER_MAP_NONE)
+        condition = *(struct known_condition *)recorder_row(&recorder.conditions, number,
+                                                            sizeof(condition));
+    recorder_unlock();
+    for (uint32_t i = 0; i < condition.num_bodies; i++)
+        forget_conditions(condition.bodies[i]);
+}
+
+// (graph) or (node)
+static word destroy_graph(const struct driver_call *call, word *words)
+{
+    if (!is_done())
+        (call->detail == OF_NODE ? forget_condition : forget_conditions)(words[0]);
+    return call_driver(call, words);
+}
+
 // (node *, graph, .., parameters): the detail is the word with the parameters.
 static word add_node(const struct driver_call *call, word *words)
 {
@@ -386,6 +429,8 @@ const struct noted_call recorder_graph_calls[] = {
     { "cuGraphNodeSetEnabled", enable_node, 0, 11060 },
     { "cuGraphExecUpdate", update, 0, 10020 },
     { "cuGraphExecUpdate_v2", update, 0, 12000 },
+    { "cuGraphDestroy", destroy_graph, OF_GRAPH, 10000 },
+    { "cuGraphDestroyNode", destroy_graph, OF_NODE, 10000 },
     { "cuGraphAddNode", add_node, 4, 12020 },
     { "cuGraphAddNode_v2", add_node, 5, 12030 },
     { NULL, NULL, 0, 0 },

@@ -6,6 +6,8 @@
 
 #include "record/recorder.h"
 
+enum { MOST_DEVICES = 256, BY_RELEASE = 0, BY_RESET = 1 };
+
 // ---- allocations ----
 
 // Notes memory that a call has given, and where a record runs, the call.
@@ -146,6 +148,99 @@ static word free_memory(const struct driver_call *call, word *words)
     return answer;
 }
 
+// ---- what goes with a module or a context ----
+
+// Before it goes, since another thread may get handles and addresses as soon as the driver has
+// them. Each memory that goes is freed by an operation of its own.
+static void lose_memory(uint32_t module, uint32_t context)
+{
+    struct array list = { .items = NULL };
+    braid_record_work work;
+    recorder_clear_work(&work, BRAID_RECORD_FREE);
+    recorder_lock();
+    recorder_take_memory_of(module, context, &list);
+    recorder_unlock();
+    for (size_t i = 0; i < list.num; i++) {
+        work.memory = ((const uint32_t *)list.items)[i];
+        if (recorder.most_contents)
+            recorder_read_contents(work.memory);
+        const struct begun begun =
+            recorder_begin(&(struct place){ .has_stream = false }, BRAID_RECORD_FREE);
+        recorder_lock();
+        recorder_free_memory(work.memory, begun.number);
+        recorder_unlock();
+        recorder_end(&begun, &work, SUCCEEDED);
+    }
+    braid_array_finish(&list);
+}
+
+static void end_context(word handle)
+{
+    recorder_lock();
+    const uint32_t context = recorder_number_context(handle);
+    recorder_unlock();
+    lose_memory(BRAID_RECORD_NONE, context);
+    recorder_lock();
+    recorder_forget_context(context);
+    recorder_unlock();
+}
+
+// The primary context of each device, and how often the program has retained it. Under the lock.
+static struct {
+    word context;
+    uint32_t num;
+} primaries[MOST_DEVICES];
+
+static bool is_primary(word context)
+{
+    bool is = false;
+    recorder_lock();
+    for (int i = 0; i < MOST_DEVICES; i++)
+        is |= primaries[i].num > 0 && primaries[i].context == context;
+    recorder_unlock();
+    return is;
+}
+
+// The driver refuses to destroy a primary one.
+static word destroy_context(const struct driver_call *call, word *words)
+{
+    if (!is_done() && words[0] != 0 && !is_primary(words[0]))
+        end_context(words[0]);
+    return call_driver(call, words);
+}
+
+// (context *, device)
+static word retain_primary(const struct driver_call *call, word *words)
+{
+    const word answer = call_driver(call, words);
+    const uint32_t device = (uint32_t)words[1];
+    if (answer != SUCCEEDED || is_done() || device >= MOST_DEVICES)
+        return answer;
+    recorder_lock();
+    primaries[device].context = *(const word *)(uintptr_t)words[0];
+    primaries[device].num++;
+    recorder_unlock();
+    return answer;
+}
+
+// (device): the last release ends it, and a reset ends all that it has.
+static word end_primary(const struct driver_call *call, word *words)
+{
+    const uint32_t device = (uint32_t)words[0];
+    if (is_done() || device >= MOST_DEVICES)
+        return call_driver(call, words);
+    recorder_lock();
+    const bool is_retained = primaries[device].num > 0;
+    if (is_retained && call->detail == BY_RELEASE)
+        primaries[device].num--;
+    const bool ends = is_retained && (call->detail == BY_RESET || primaries[device].num == 0);
+    const word context = primaries[device].context;
+    recorder_unlock();
+    if (ends)
+        end_context(context);
+    return call_driver(call, words);
+}
+
 // ---- modules ----
 
 enum { OF_LIBRARY = 1, FROM_FILE = 2 };
@@ -186,11 +281,15 @@ static word load_module(const struct driver_call *call, word *words)
 
 static word unload_module(const struct driver_call *call, word *words)
 {
-    if (!is_done()) {
-        recorder_lock();
-        recorder_forget_module(words[0]);
-        recorder_unlock();
-    }
+    recorder_lock();
+    const uint32_t module = is_done() ? BRAID_RECORD_NONE : recorder_find_module(words[0]);
+    recorder_unlock();
+    if (module == BRAID_RECORD_NONE)
+        return call_driver(call, words);
+    lose_memory(module, BRAID_RECORD_NONE);
+    recorder_lock();
+    recorder_forget_module(module);
+    recorder_unlock();
     return call_driver(call, words);
 }
 
@@ -208,6 +307,14 @@ static word join_module(const struct driver_call *call, word *words)
     return answer;
 }
 
+// Whether a handle still names the kernel. A context may have gone with a function of a library.
+static bool is_kernel(uint32_t kernel, uint32_t module, const char *name)
+{
+    const braid_record_kernel *row =
+        kernel == POINTER_MAP_NONE ? NULL : recorder_row(&recorder.kernels, kernel, sizeof(*row));
+    return row && row->module == module && strcmp(row->name, name) == 0;
+}
+
 // (function *, module, name): the driver gives one function for one name.
 static word get_function(const struct driver_call *call, word *words)
 {
@@ -217,8 +324,12 @@ static word get_function(const struct driver_call *call, word *words)
     const word function = *(const word *)(uintptr_t)words[0];
     recorder_lock();
     const uint32_t module = recorder_find_module(words[1]);
-    if (braid_pointer_map_get(&recorder.kernel_of, (void *)(uintptr_t)function) == POINTER_MAP_NONE)
+    const uint32_t known = braid_pointer_map_get(&recorder.kernel_of, (void *)(uintptr_t)function);
+    if (!is_kernel(known, module, (const char *)(uintptr_t)words[2])) {
         recorder_add_kernel(function, module, (const char *)(uintptr_t)words[2]);
+        if (known != POINTER_MAP_NONE)
+            recorder_forget_handles();
+    }
     recorder_unlock();
     return answer;
 }
@@ -285,6 +396,13 @@ const struct noted_call recorder_memory_calls[] = {
     { "cuModuleLoadFatBinary", load_module, 0, 2000 },
     { "cuLibraryLoadData", load_module, OF_LIBRARY, 12000 },
     { "cuLibraryLoadFromFile", load_module, OF_LIBRARY | FROM_FILE, 12000 },
+    { "cuCtxDestroy", destroy_context, 0, 2000 },
+    { "cuCtxDestroy_v2", destroy_context, 0, 4000 },
+    { "cuDevicePrimaryCtxRetain", retain_primary, 0, 7000 },
+    { "cuDevicePrimaryCtxRelease", end_primary, BY_RELEASE, 7000 },
+    { "cuDevicePrimaryCtxRelease_v2", end_primary, BY_RELEASE, 11000 },
+    { "cuDevicePrimaryCtxReset", end_primary, BY_RESET, 7000 },
+    { "cuDevicePrimaryCtxReset_v2", end_primary, BY_RESET, 11000 },
     { "cuModuleUnload", unload_module, 0, 2000 },
     { "cuLibraryUnload", unload_module, 0, 12000 },
     { "cuModuleGetFunction", get_function, 0, 2000 },

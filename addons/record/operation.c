@@ -158,7 +158,7 @@ struct begun recorder_begin(const struct place *place, braid_record_work_kind ki
     begun.stream =
         place->has_stream ? recorder_number_stream(begun.notes, place) : BRAID_RECORD_NONE;
     if (recorder.measures)
-        begun.timing = recorder_time_begin(place, kind);
+        begun.timing = recorder_time_begin(place, begun.stream, kind);
     begun.begin_ns = recorder_now();
     return begun;
 }

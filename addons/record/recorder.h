@@ -98,6 +98,7 @@ struct recorder {
     struct timing *timings;        // the last of a list (times.c)
     struct array memory;           // the last frame has it; its bytes are blocks of their own
     struct array layouts;          // a struct kernel_layout * of each kernel, or NULL
+    struct array context_of_event; // where it was recorded: a number, or NONE
     struct array free_allocations; // rows that nothing points to
     struct pointer_map module_of, kernel_of, allocation_at, stream_of, event_of, context_of;
     struct pointer_map exec_of, condition_of;
@@ -133,17 +134,23 @@ const char *recorder_keep_text(const char *text);
 // Numbers of handles. A handle that is not known gets one.
 uint32_t recorder_number_context(word context);
 word recorder_find_context(uint32_t number); // its handle; 0: none
-uint32_t recorder_number_event(word event);
+// `context`: where it is recorded, or BRAID_RECORD_NONE.
+uint32_t recorder_number_event(word event, uint32_t context);
 void recorder_forget_event(word event);
 
 // A row that does not exist gets NONE, and so does all where memory ran out.
 uint32_t recorder_add_module(word handle, bool is_library, word context, const char *file,
                              const void *image);
 void recorder_join_module(word handle, uint32_t module); // a second handle of it
-void recorder_forget_module(word handle);
 uint32_t recorder_find_module(word handle);
 uint32_t recorder_add_kernel(word handle, uint32_t module, const char *name);
 void recorder_join_kernel(word handle, uint32_t kernel);
+
+// Forget the handles of the rows, and of all that goes with them except memory.
+void recorder_forget_module(uint32_t module);
+void recorder_forget_context(uint32_t context);
+// Forgets the addresses of memory that goes with a module and a context. Either may be none.
+void recorder_take_memory_of(uint32_t module, uint32_t context, struct array *list);
 
 // Adds memory, or forgets it. `operation` is NONE where none was noted.
 uint32_t recorder_add_memory(const braid_record_allocation *allocation);
@@ -232,12 +239,15 @@ uint32_t recorder_publish_exec(word exec, const char **out_strange);
 // ---- times (times.c) ----
 
 // Beside an operation, without the lock. NULL: it is not measured.
-struct timing *recorder_time_begin(const struct place *place, braid_record_work_kind kind);
+struct timing *recorder_time_begin(const struct place *place, uint32_t stream,
+                                   braid_record_work_kind kind);
 void recorder_time_end(const struct begun *begun, word answer);
 // Behind the last frame, without the lock.
 void recorder_take_times(void);
 // Into the operations that are kept. Under the lock.
 void recorder_put_times(void);
+// Events that go with their context. Under the lock.
+void recorder_forget_times(uint32_t context);
 
 // ---- the memory of a frame (frame_memory.c) ----
 

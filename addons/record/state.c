@@ -85,9 +85,15 @@ word recorder_find_context(uint32_t number)
     return 0;
 }
 
-uint32_t recorder_number_event(word event)
+uint32_t recorder_number_event(word event, uint32_t context)
 {
-    return number(&recorder.event_of, event + 1, &recorder.num_events);
+    const uint32_t known = number(&recorder.event_of, event + 1, &recorder.num_events);
+    const uint32_t none = BRAID_RECORD_NONE;
+    while (recorder.context_of_event.num < recorder.num_events && !recorder.failed)
+        recorder.failed = !braid_array_put(&recorder.context_of_event, &none, sizeof(none));
+    if (context != none && known < recorder.context_of_event.num)
+        ((uint32_t *)recorder.context_of_event.items)[known] = context;
+    return known;
 }
 
 void recorder_forget_event(word event)
@@ -184,35 +190,109 @@ uint32_t recorder_find_module(word handle)
     return braid_pointer_map_get(&recorder.module_of, key_of(handle));
 }
 
-static void forget_variables(uint32_t module)
+// ---- handles that go ----
+
+typedef bool row_test(uint32_t row, uint32_t of);
+
+// Forgets all handles of rows that pass the test, and puts the rows into the list, if there is one.
+// A key that moves comes to a slot that is looked at again, or later.
+static void take_rows(struct pointer_map *map, row_test *is_gone, uint32_t of, struct array *list)
 {
-    const braid_record_allocation *rows = recorder.allocations.items;
-    for (size_t i = 0; i < recorder.allocation_at.num_slots; i++) {
-        const struct pointer_slot slot = recorder.allocation_at.slots[i];
-        if (!slot.key || rows[slot.value].kind != BRAID_RECORD_VARIABLE ||
-            rows[slot.value].module != module)
-            continue;
-        braid_pointer_map_take(&recorder.allocation_at, slot.key);
-        recorder_free_memory(slot.value, BRAID_RECORD_NONE);
-        i = (size_t)-1; // the slots have moved
-    }
+    for (size_t i = 0; i < map->num_slots; i++)
+        while (map->slots[i].key && is_gone(map->slots[i].value, of)) {
+            const uint32_t row = braid_pointer_map_take(map, map->slots[i].key);
+            if (list && !braid_array_put(list, &row, sizeof(row)))
+                recorder.failed = true;
+        }
 }
 
-// Kernels and variables of the module are gone, too. Their handles and addresses may come again.
-void recorder_forget_module(word handle)
+static void forget_rows(struct pointer_map *map, row_test *is_gone, uint32_t of)
 {
-    const uint32_t module = braid_pointer_map_take(&recorder.module_of, key_of(handle));
+    take_rows(map, is_gone, of, NULL);
+}
+
+static bool is_row(uint32_t row, uint32_t of)
+{
+    return row == of;
+}
+
+static uint32_t module_of_kernel(uint32_t kernel)
+{
+    return ((const braid_record_kernel *)recorder.kernels.items)[kernel].module;
+}
+
+static bool is_kernel_of_module(uint32_t kernel, uint32_t module)
+{
+    return module_of_kernel(kernel) == module;
+}
+
+static bool is_module_of_context(uint32_t module, uint32_t context)
+{
+    return ((const braid_record_module *)recorder.modules.items)[module].context == context;
+}
+
+// Libraries have no context, but functions of their kernels have. Nobody knows which.
+static bool is_kernel_of_context(uint32_t kernel, uint32_t context)
+{
+    const uint32_t module = module_of_kernel(kernel);
+    return module != BRAID_RECORD_NONE && (is_module_of_context(module, context) ||
+                                           is_module_of_context(module, BRAID_RECORD_NONE));
+}
+
+static bool is_stream_of_context(uint32_t stream, uint32_t context)
+{
+    return ((const braid_record_stream *)recorder.streams.items)[stream].context == context;
+}
+
+static bool is_event_of_context(uint32_t event, uint32_t context)
+{
+    return ((const uint32_t *)recorder.context_of_event.items)[event] == context;
+}
+
+static const braid_record_allocation *allocation(uint32_t memory)
+{
+    return recorder_row(&recorder.allocations, memory, sizeof(braid_record_allocation));
+}
+
+static bool is_variable_of_module(uint32_t memory, uint32_t module)
+{
+    return allocation(memory)->kind == BRAID_RECORD_VARIABLE &&
+           allocation(memory)->module == module;
+}
+
+// Pools and mappings outlive the context.
+static bool is_memory_of_context(uint32_t memory, uint32_t context)
+{
+    const braid_record_memory_kind kind = allocation(memory)->kind;
+    return allocation(memory)->context == context && kind != BRAID_RECORD_POOL &&
+           kind != BRAID_RECORD_MAPPED && kind != BRAID_RECORD_FOREIGN &&
+           kind != BRAID_RECORD_OF_GRAPH;
+}
+
+void recorder_take_memory_of(uint32_t module, uint32_t context, struct array *list)
+{
+    if (module != BRAID_RECORD_NONE)
+        take_rows(&recorder.allocation_at, is_variable_of_module, module, list);
+    if (context != BRAID_RECORD_NONE)
+        take_rows(&recorder.allocation_at, is_memory_of_context, context, list);
+}
+
+void recorder_forget_module(uint32_t module)
+{
+    forget_rows(&recorder.module_of, is_row, module);
+    forget_rows(&recorder.kernel_of, is_kernel_of_module, module);
     recorder_forget_handles();
-    if (module != POINTER_MAP_NONE)
-        forget_variables(module);
-    for (size_t i = 0; module != POINTER_MAP_NONE && i < recorder.kernel_of.num_slots; i++) {
-        const struct pointer_slot slot = recorder.kernel_of.slots[i];
-        const braid_record_kernel *kernels = recorder.kernels.items;
-        if (!slot.key || kernels[slot.value].module != module)
-            continue;
-        braid_pointer_map_take(&recorder.kernel_of, slot.key);
-        i = (size_t)-1; // the slots have moved
-    }
+}
+
+void recorder_forget_context(uint32_t context)
+{
+    forget_rows(&recorder.kernel_of, is_kernel_of_context, context);
+    forget_rows(&recorder.module_of, is_module_of_context, context);
+    forget_rows(&recorder.stream_of, is_stream_of_context, context);
+    forget_rows(&recorder.event_of, is_event_of_context, context);
+    forget_rows(&recorder.context_of, is_row, context);
+    recorder_forget_times(context);
+    recorder_forget_handles();
 }
 
 // ---- kernels ----

@@ -3,13 +3,15 @@
 //
 // The driver is called beside the lock. A time has in it all that the stream did between both
 // events. So it is never shorter than the kernel's, and may be longer.
+#include <stdio.h>
+
 #include "base/host_memory.h"
 #include "record/recorder.h"
 
 struct timing {
     struct timing *next;
-    uint32_t operation;
-    word stream, begin, end; // CUevents
+    uint32_t operation, number; // its stream's
+    word stream, begin, end;    // CUevents
     bool is_known;
     int64_t begin_ns, end_ns;
 };
@@ -30,7 +32,8 @@ static void destroy_events(struct timing *timing)
 }
 
 // Both events are made before the work, so that the second one follows it at once.
-struct timing *recorder_time_begin(const struct place *place, braid_record_work_kind kind)
+struct timing *recorder_time_begin(const struct place *place, uint32_t stream,
+                                   braid_record_work_kind kind)
 {
     if (!place->has_stream || !is_timed(kind))
         return NULL;
@@ -42,6 +45,7 @@ struct timing *recorder_time_begin(const struct place *place, braid_record_work_
         return NULL;
     }
     timing->stream = place->stream;
+    timing->number = stream;
     if (ASK("cuEventCreate", POINTER(&timing->begin), 0, 0, 0) == SUCCEEDED &&
         ASK("cuEventCreate", POINTER(&timing->end), 0, 0, 0) == SUCCEEDED &&
         ASK("cuEventRecord", timing->begin, timing->stream, 0, 0) == SUCCEEDED)
@@ -77,25 +81,53 @@ static bool elapsed(word from, word to, int64_t *out_ns)
     return true;
 }
 
-// The program is at a mark. Other threads may go on: their later operations are in no frame.
+// Under the lock.
+static void put_back(struct timing *all)
+{
+    struct timing **last = &recorder.timings;
+    while (*last)
+        last = &(*last)->next;
+    *last = all;
+}
+
+// The program is at a mark. Other threads may go on: their later operations are in no frame. A wait
+// would end a capture.
 void recorder_take_times(void)
 {
     recorder_lock();
-    struct timing *const all = recorder.timings;
+    struct timing *const all = recorder.timings, *first = all;
+    recorder.timings = NULL; // another thread may be at a mark, too
     recorder_unlock();
     int64_t least = 0;
-    const bool is_over = ASK("cuCtxSynchronize", 0, 0, 0, 0) == SUCCEEDED;
+    while (first && !first->begin)
+        first = first->next;
+    const bool captures = atomic_load(&recorder.captures) > 0;
+    const bool is_over = first && !captures && ASK("cuCtxSynchronize", 0, 0, 0, 0) == SUCCEEDED;
+    if (first && !is_over)
+        fprintf(stderr, "braid record: %s at the end of the last frame: the record has no times\n",
+                captures ? "a stream captures" : "the driver does not wait for the device");
     for (struct timing *at = all; at; at = at->next) {
-        at->is_known = is_over && elapsed(all->begin, at->begin, &at->begin_ns) &&
-                       elapsed(all->begin, at->end, &at->end_ns);
+        at->is_known = is_over && at->begin && elapsed(first->begin, at->begin, &at->begin_ns) &&
+                       elapsed(first->begin, at->end, &at->end_ns);
         least = at->is_known && at->begin_ns < least ? at->begin_ns : least;
     }
     for (struct timing *at = all; at; at = at->next) {
         at->begin_ns -= least;
         at->end_ns -= least;
-    }
-    for (struct timing *at = all; at; at = at->next)
         destroy_events(at);
+    }
+    recorder_lock();
+    put_back(all);
+    recorder_unlock();
+}
+
+// The context takes its events along, and the driver may give their handles to the program.
+void recorder_forget_times(uint32_t context)
+{
+    const braid_record_stream *streams = recorder.streams.items;
+    for (struct timing *at = recorder.timings; at; at = at->next)
+        if (at->number != BRAID_RECORD_NONE && streams[at->number].context == context)
+            at->begin = at->end = 0;
 }
 
 void recorder_put_times(void)

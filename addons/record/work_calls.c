@@ -386,10 +386,13 @@ static word fill(const struct driver_call *call, word *words)
 
 // ---- events, and waits of the host ----
 
-static uint32_t number_event(word event)
+// An event belongs to the context of the streams that record it.
+static uint32_t number_event(word event, uint32_t stream)
 {
     recorder_lock();
-    const uint32_t number = recorder_number_event(event);
+    const braid_record_stream *row =
+        stream == BRAID_RECORD_NONE ? NULL : recorder_row(&recorder.streams, stream, sizeof(*row));
+    const uint32_t number = recorder_number_event(event, row ? row->context : BRAID_RECORD_NONE);
     recorder_unlock();
     return number;
 }
@@ -406,7 +409,7 @@ static word event_operation(const struct driver_call *call, word *words)
     braid_record_work work;
     recorder_clear_work(&work, (braid_record_work_kind)call->detail);
     const struct begun begun = recorder_begin(&place, work.kind);
-    work.event = number_event(words[records ? 0 : 1]);
+    work.event = number_event(words[records ? 0 : 1], records ? begun.stream : BRAID_RECORD_NONE);
     const word answer = call_driver(call, words);
     // A wait for an event of a capture takes the stream into that capture.
     const bool has_joined = !records && recorder_place(call, words[0]).is_captured;
@@ -455,7 +458,8 @@ static word wait_for_event(const struct driver_call *call, word *words)
 {
     const word answer = call_driver(call, words);
     if (answer == SUCCEEDED && is_recording())
-        note_wait(BRAID_RECORD_OF_EVENT, BRAID_RECORD_NONE, number_event(words[0]));
+        note_wait(BRAID_RECORD_OF_EVENT, BRAID_RECORD_NONE,
+                  number_event(words[0], BRAID_RECORD_NONE));
     return answer;
 }
 

@@ -6,7 +6,9 @@
 
 #include "../standin_control.h"
 #include "entry.h"
+#include "event.h"
 #include "handles.h"
+#include "module.h"
 #include "settings.h"
 #include "stream.h"
 #include "world.h"
@@ -83,10 +85,26 @@ CUresult context_revive(CUcontext context, CUdevice device)
     return CUDA_SUCCESS;
 }
 
+static void end_module(void *module, void *context)
+{
+    if (((CUmodule)module)->context == context)
+        module_unload(module);
+}
+
+static void end_event(void *event, void *context)
+{
+    if (((CUevent)event)->context == context)
+        event_end(event);
+}
+
 void context_end(CUcontext context)
 {
     stream_wait_all(context);
     stream_close_null(context);
+    if (setting(SETTING_REUSE)) {
+        handles_each(HANDLE_MODULE, end_module, context);
+        handles_each(HANDLE_EVENT, end_event, context);
+    }
     context->alive = false;
     context->retains = 0;
 }
@@ -105,21 +123,25 @@ static CUresult create_context(CUcontext *out_context, unsigned flags, CUdevice 
         return CUDA_ERROR_INVALID_VALUE;
     if (context_of_device(device) == NULL)
         return CUDA_ERROR_INVALID_DEVICE;
-    CUcontext context = calloc(1, sizeof(*context));
-    if (context == NULL)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    context->flags = flags;
     world_lock();
-    CUresult result = context_revive(context, device);
-    if (result == CUDA_SUCCESS) {
+    CUcontext context = setting(SETTING_REUSE) ? created : NULL;
+    while (context != NULL && context->alive)
+        context = context->next;
+    const bool is_new = context == NULL;
+    if (is_new)
+        context = calloc(1, sizeof(*context));
+    CUresult result = context == NULL ? CUDA_ERROR_OUT_OF_MEMORY : context_revive(context, device);
+    if (result == CUDA_SUCCESS && is_new) {
         context->next = created;
         created = context;
     }
-    world_unlock();
-    if (result != CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS)
+        context->flags = flags;
+    else if (is_new)
         free(context);
+    world_unlock();
+    if (result != CUDA_SUCCESS)
         return result;
-    }
     *out_context = context;
     return push(context);
 }

@@ -28,7 +28,7 @@ CUresult cuEventCreate(CUevent *out_event, unsigned flags)
         return result;
     if (out_event == NULL || (flags & ~known) != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    CUevent event = calloc(1, sizeof(*event));
+    CUevent event = handles_allocate(sizeof(*event));
     if (event == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     event->context = context_current();
@@ -37,11 +37,19 @@ CUresult cuEventCreate(CUevent *out_event, unsigned flags)
     bool added = handles_add(HANDLE_EVENT, event);
     world_unlock();
     if (!added) {
-        free(event);
+        handles_free(event, sizeof(*event));
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *out_event = event;
     return CUDA_SUCCESS;
+}
+
+void event_end(CUevent event)
+{
+    handles_remove(event);
+    capture_forget_event(event);
+    ticket_drop(event->ticket);
+    handles_free(event, sizeof(*event));
 }
 
 static CUresult destroy(const char *function, CUevent event)
@@ -52,10 +60,7 @@ static CUresult destroy(const char *function, CUevent event)
         return result;
     world_lock();
     if (handles_known(HANDLE_EVENT, event)) {
-        handles_remove(event);
-        capture_forget_event(event);
-        ticket_drop(event->ticket);
-        free(event);
+        event_end(event);
     } else {
         sticky = CUDA_ERROR_INVALID_HANDLE;
     }

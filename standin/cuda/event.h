@@ -20,6 +20,9 @@ struct CUevent_st {
 // ticket's second reference. NULL: no memory.
 struct ticket *event_begin_record(CUevent event);
 
+// The event is no handle any more. Expects the world's lock.
+void event_end(CUevent event);
+
 // What a kernel's launch records itself, once the launch is submitted: where it is captured, who
 // waits gets this edge from the kernel. On a stream the event waits for the kernel's end all the
 // same.

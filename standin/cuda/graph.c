@@ -12,7 +12,7 @@ static uint64_t last_family;
 
 CUgraph graph_create(bool public)
 {
-    CUgraph graph = calloc(1, sizeof(*graph));
+    CUgraph graph = handles_allocate(sizeof(*graph));
     if (graph == NULL)
         return NULL;
     graph->references = 1;
@@ -30,7 +30,7 @@ static void free_node(CUgraphNode node)
     handles_remove(node);
     work_finish(&node->work);
     free(node->before);
-    free(node);
+    handles_free(node, sizeof(*node));
 }
 
 CUgraph graph_hold(CUgraph graph)
@@ -48,7 +48,7 @@ void graph_drop(CUgraph graph)
         free_node(graph->nodes[i]);
     conditions_drop_of(graph);
     free(graph->nodes);
-    free(graph);
+    handles_free(graph, sizeof(*graph));
 }
 
 static bool make_room(CUgraph graph)
@@ -67,7 +67,7 @@ static bool make_room(CUgraph graph)
 // A node without edges, at the end. Takes the work over on success only.
 static CUgraphNode append(CUgraph graph, const struct work *work, uint64_t id)
 {
-    CUgraphNode node = make_room(graph) ? calloc(1, sizeof(*node)) : NULL;
+    CUgraphNode node = make_room(graph) ? handles_allocate(sizeof(*node)) : NULL;
     if (node == NULL || (graph->public && !handles_add(HANDLE_NODE, node))) {
         free(node);
         return NULL;

@@ -2,9 +2,12 @@
 // The set of live driver objects, so that a stale or wrong handle is an error and not a crash.
 #include "handles.h"
 
-#include <stddef.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "settings.h"
 
 struct slot {
     const void *object;    // NULL: free
@@ -90,4 +93,46 @@ bool handles_known(enum handle_kind kind, const void *object)
 long handles_live(enum handle_kind kind)
 {
     return live[kind];
+}
+
+void handles_each(enum handle_kind kind, void (*visit)(void *object, void *user), void *user)
+{
+    for (size_t i = 0; i < num_slots; i++)
+        if (slots[i].object != NULL && slots[i].kind == kind)
+            visit((void *)(uintptr_t)slots[i].object, user);
+}
+
+// ---- memory of objects ----
+
+struct freed {
+    struct freed *next;
+    size_t bytes;
+};
+
+static pthread_mutex_t freed_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct freed *freed; // the last first
+
+void *handles_allocate(size_t bytes)
+{
+    struct freed **at = &freed, *found;
+    pthread_mutex_lock(&freed_lock);
+    while (*at != NULL && (*at)->bytes != bytes)
+        at = &(*at)->next;
+    found = *at;
+    if (found != NULL)
+        *at = found->next;
+    pthread_mutex_unlock(&freed_lock);
+    return found != NULL ? memset(found, 0, bytes) : calloc(1, bytes);
+}
+
+void handles_free(void *object, size_t bytes)
+{
+    if (object == NULL || !setting(SETTING_REUSE)) {
+        free(object);
+        return;
+    }
+    pthread_mutex_lock(&freed_lock);
+    *(struct freed *)object = (struct freed){ freed, bytes };
+    freed = object;
+    pthread_mutex_unlock(&freed_lock);
 }

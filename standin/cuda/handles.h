@@ -4,6 +4,7 @@
 #define BRAID_STANDIN_HANDLES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum handle_kind {
     HANDLE_NONE,
@@ -27,5 +28,13 @@ bool handles_add(enum handle_kind kind, const void *object); // false: no memory
 void handles_remove(const void *object);
 bool handles_known(enum handle_kind kind, const void *object);
 long handles_live(enum handle_kind kind);
+
+// Memory for objects, zeroed, and without the lock. With BRAID_STANDIN_REUSE an object gets the
+// address of the last one of its size that was freed. NULL: no memory.
+void *handles_allocate(size_t bytes);
+void handles_free(void *object, size_t bytes);
+
+// Calls the function for each object of a kind. It may remove that.
+void handles_each(enum handle_kind kind, void (*visit)(void *object, void *user), void *user);
 
 #endif

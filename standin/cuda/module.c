@@ -49,7 +49,7 @@ void module_drop(CUmodule module)
     if (module->globals != NULL)
         memory_bury(module->globals);
     variables_finish(&module->variables);
-    free(module->functions);
+    handles_free(module->functions, module->num_functions * sizeof(*module->functions));
     free(module->island_calls);
     free(module);
 }
@@ -88,9 +88,12 @@ static struct code *read_code(CUmodule module, const char *image, const char *na
 static bool add_function(CUmodule module, const struct ptx_entry *entry, const char *image)
 {
     size_t bytes = (module->num_functions + 1) * sizeof(*module->functions);
-    struct CUfunc_st *functions = realloc(module->functions, bytes);
+    struct CUfunc_st *functions = handles_allocate(bytes);
     if (functions == NULL)
         return false;
+    if (module->num_functions > 0)
+        memcpy(functions, module->functions, bytes - sizeof(*functions));
+    handles_free(module->functions, bytes - sizeof(*functions));
     module->functions = functions;
     struct CUfunc_st *function = &functions[module->num_functions++];
     *function = (struct CUfunc_st){ .module = module, .body = module_find_body(entry->name) };

@@ -30,6 +30,7 @@ static const struct {
     [SETTING_VERSION] = { "BRAID_STANDIN_VERSION", 13000, 11040, 13050 },
     [SETTING_PIECES] = { "BRAID_STANDIN_PIECES", 0, 0, UINT64_MAX },
     [SETTING_ONE_QUEUE] = { "BRAID_STANDIN_ONE_QUEUE", 0, 0, 1 },
+    [SETTING_REUSE] = { "BRAID_STANDIN_REUSE", 0, 0, 1 },
 };
 
 static _Atomic uint64_t values[NUM_SETTINGS];

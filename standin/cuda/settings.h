@@ -18,6 +18,7 @@ enum setting {
     SETTING_VERSION,         // the driver's
     SETTING_PIECES,          // memory counts as mapped in pieces of so many bytes; 0: as a whole
     SETTING_ONE_QUEUE,       // whether all streams share one queue of the hardware
+    SETTING_REUSE,           // whether a new object gets the handle of the last that went
     NUM_SETTINGS,
 };
 

@@ -65,7 +65,7 @@ static void forget(CUstream stream)
     ticket_drop(stream->latest);
     node_list_finish(&stream->frontier);
     pthread_cond_destroy(&stream->arrived);
-    free(stream);
+    handles_free(stream, sizeof(*stream));
 }
 
 // On a thread of the stream. It is detached: cuStreamDestroy does not wait for queued work, and the
@@ -94,7 +94,7 @@ static void *serve(void *argument)
 
 static CUresult open_stream(CUcontext context, unsigned flags, int priority, CUstream *out_stream)
 {
-    CUstream stream = calloc(1, sizeof(*stream));
+    CUstream stream = handles_allocate(sizeof(*stream));
     if (stream == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     stream->context = context;
@@ -105,7 +105,7 @@ static CUresult open_stream(CUcontext context, unsigned flags, int priority, CUs
     stream->last = &stream->first;
     stream->id = ++last_id;
     if (pthread_cond_init(&stream->arrived, NULL) != 0 || !threads_detach(serve, stream)) {
-        free(stream);
+        handles_free(stream, sizeof(*stream));
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     stream->next = streams;
