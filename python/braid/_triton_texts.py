@@ -25,12 +25,12 @@ class _KernelNode(ctypes.Structure):
 
 class Texts:
     """Texts of the functions in a graph. A program that has loaded a function has an object with its handle. If one function of a name
-    is of no such object, the name has no text."""
+    is of no such object, or of several with other texts, the name has no text."""
 
     def __init__(self, graph: int):
         self.num_found = 0
         self._driver = ctypes.CDLL("libcuda.so.1")
-        self._functions: Dict[str, Set[int]] = {}
+        self._functions: Dict[str, Dict[int, int]] = {}  # by name, those with their modules
         self._find_functions(graph)
         self._owners = [one for one in gc.get_objects() if type(one).__name__ in _OWNERS]
         user = os.path.join(os.environ.get("TRITON_HOME") or os.path.expanduser("~"), ".triton", "cache")
@@ -39,16 +39,24 @@ class Texts:
         self._folders = {os.environ.get("TRITON_CACHE_DIR") or user, os.path.join(compiled, "triton")}
 
     def find(self, entry: str) -> List[str]:
-        known: Dict[int, Optional[str]] = {}
+        known: Dict[int, Set[Optional[str]]] = {}
         for owner in self._owners:
-            if getattr(owner, "name", None) == entry:
-                known.update((handle, self._text_of(owner, entry)) for handle in _handles_of(owner))
-        texts = [known.get(handle) for handle in sorted(self._functions.get(entry, ()))]
-        found = [text for text in dict.fromkeys(texts) if text is not None]
-        if not found or None in texts:
+            if getattr(owner, "name", None) == entry and self._is_loaded(owner):
+                for handle in _handles_of(owner):
+                    known.setdefault(handle, set()).add(self._text_of(owner, entry))
+        texts = [known.get(handle, {None}) for handle in sorted(self._functions.get(entry, {}))]
+        # Of several owners with other texts, all but one have lost the handle to a later module.
+        found = list(dict.fromkeys(text for one in texts if len(one) == 1 for text in one if text is not None))
+        if len(found) == 0 or any(len(one) > 1 or None in one for one in texts):
             return []
         self.num_found += len(found)
         return found
+
+    def _is_loaded(self, owner: Any) -> bool:
+        """Whether the owner's module has its functions still. After an unload the driver gives their handles to others."""
+        module = getattr(owner, "module", None)
+        modules = {of for functions in self._functions.values() for handle, of in functions.items() if handle in _handles_of(owner)}
+        return not isinstance(module, int) or modules <= {module}
 
     def _call(self, name: str, *args: Any) -> None:
         result = getattr(self._driver, name)(*args)
@@ -57,7 +65,7 @@ class Texts:
 
     def _find_functions(self, graph: int) -> None:
         """Those of a graph and its child graphs, by name."""
-        num, name = ctypes.c_size_t(), ctypes.c_char_p()
+        num, name, module = ctypes.c_size_t(), ctypes.c_char_p(), ctypes.c_void_p()
         self._call("cuGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(num))
         nodes = (ctypes.c_void_p * num.value)()
         if num.value:
@@ -75,7 +83,8 @@ class Texts:
             if not of.function:
                 self._call("cuKernelGetFunction", ctypes.byref(function), ctypes.c_void_p(of.kernel))
             self._call("cuFuncGetName", ctypes.byref(name), function)
-            self._functions.setdefault((name.value or b"").decode(), set()).add(function.value or 0)
+            self._call("cuFuncGetModule", ctypes.byref(module), function)
+            self._functions.setdefault((name.value or b"").decode(), {})[function.value or 0] = module.value or 0
 
     def _text_of(self, owner: Any, entry: str) -> Optional[str]:
         """Its own, or that in the folder that the cache has for it. None: nobody has it."""

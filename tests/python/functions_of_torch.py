@@ -2,6 +2,7 @@
 """Functions of PyTorch are captured and planned. A stand-in plays the driver, and a few lines play PyTorch. Where PyTorch is
 installed, its own schemas are tried too."""
 import base64
+import ctypes
 import gc
 import shutil
 import sys
@@ -379,6 +380,20 @@ def test_an_old_text_of_an_equal_name_proves_nothing(torch, tmp_path):
     other.function = torch.functions["add"].value  # another function than the one in the graph
     made = optimize(torch, raise_two(torch, a, b))
     assert told(made) == (3, 3, 1, 2) and other and play(torch, made) == [5] * 3
+
+
+def test_a_handle_that_came_again_takes_no_older_text(torch):
+    a, b = tensors(torch, 2, 3)
+    unloaded, owner = CompiledKernel(torch, "raise", STALE), CompiledKernel(torch, "raise")
+    made = optimize(torch, raise_two(torch, a, b))
+    assert told(made) == (3, 3, 1, 2) and owner and play(torch, made) == [5] * 3  # nobody knows whose it is
+    module = ctypes.c_void_p()
+    assert ctypes.CDLL("libcuda.so.1").cuFuncGetModule(ctypes.byref(module), torch.functions["raise"]) == 0
+    owner.module, unloaded.module = module.value, module.value + 8
+    assert told(optimize(torch, raise_two(torch, a, b))) == (3, 1, 1, 0)
+    del owner
+    gc.collect()
+    assert told(optimize(torch, raise_two(torch, a, b))) == (3, 3, 1, 2)
 
 
 def test_a_pytorch_that_hides_its_graphs_is_refused(torch, monkeypatch):
