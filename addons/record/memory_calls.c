@@ -148,7 +148,7 @@ static word free_memory(const struct driver_call *call, word *words)
     return answer;
 }
 
-// ---- what goes with a module or a context ----
+// ---- modules and contexts that go ----
 
 // Before it goes, since another thread may get handles and addresses as soon as the driver has
 // them. Each memory that goes is freed by an operation of its own.

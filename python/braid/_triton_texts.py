@@ -45,7 +45,7 @@ class Texts:
                 for handle in _handles_of(owner):
                     known.setdefault(handle, set()).add(self._text_of(owner, entry))
         texts = [known.get(handle, {None}) for handle in sorted(self._functions.get(entry, {}))]
-        # Of several owners with other texts, all but one have lost the handle to a later module.
+        # If owners with other texts have one handle, all but one have lost it to a later module.
         found = list(dict.fromkeys(text for one in texts if len(one) == 1 for text in one if text is not None))
         if len(found) == 0 or any(len(one) > 1 or None in one for one in texts):
             return []
