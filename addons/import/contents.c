@@ -25,14 +25,15 @@ static bool is_there(const struct gpu_backend *gpu, const braid_record_allocatio
            !gpu->api->address_range(&begin, &bytes, at) && begin == at && bytes == of->bytes;
 }
 
-// NULL: it is a variable of a module that is not loaded, or memory that is gone.
+// NULL: it is a variable of a module that is not loaded, or memory that is gone, or of the end.
 static void *place_of(const braid_import *import, const braid_record_memory *memory)
 {
     const braid_record_allocation *of = &import->recorded.record->allocations[memory->allocation];
     const uint64_t moved = import->rerun.variables[memory->allocation];
     const bool is_made = import->rerun.ranges.num > 0;
     const bool is_missing =
-        !moved && (is_made ? of->kind == BRAID_RECORD_VARIABLE : !is_there(import->rerun.gpu, of));
+        memory->is_of_end || (!moved && (is_made ? of->kind == BRAID_RECORD_VARIABLE
+                                                 : !is_there(import->rerun.gpu, of)));
     return (void *)(uintptr_t)(is_missing ? 0 : moved ? moved : of->address); // NOLINT
 }
 

@@ -77,8 +77,10 @@ enum import_place braid_import_memory_find_recorded(const struct import_memory *
 bool braid_import_has_contents(const struct import_recorded *recorded)
 {
     const braid_record_contents *record = recorded->record;
-    return record->num_memory && record->num_frames &&
-           recorded->first == record->frames[record->num_frames - 1].first_operation;
+    bool has = false;
+    for (uint32_t i = 0; i < record->num_memory && !has; i++)
+        has = !record->memory[i].is_of_end;
+    return has && recorded->first == record->frames[record->num_frames - 1].first_operation;
 }
 
 enum { UNKNOWN, KNOWN, CHANGES };
@@ -206,15 +208,26 @@ static void forget_later(const struct import_memory *memory,
     }
 }
 
-// Until somebody else writes there, an allocation has the bytes that the record has of its end.
-static void take_contents(const struct import_memory *memory, uint32_t index,
-                          struct import_copy *copy)
+enum bytes_of { OF_BEGIN, OF_END, OF_END_AND_OLD };
+
+// All that the memory had where the frame begins. Or the end of that allocation, or of each that is
+// older than the record. An allocation has these bytes until somebody else writes there.
+static void take_kept(const struct import_memory *memory, enum bytes_of bytes_of,
+                      uint32_t allocation, struct import_copy *copy)
 {
-    const braid_record_allocation *of = &memory->recorded.record->allocations[index];
-    if (!of->contents || !meets(of->address, of->num_contents, copy->begin, copy->bytes))
-        return;
-    take_write(of->contents, of->address, of->num_contents, copy);
-    forget_later(memory, of, copy);
+    const braid_record_contents *record = memory->recorded.record;
+    for (uint32_t i = 0; i < record->num_memory; i++) {
+        const braid_record_memory *kept = &record->memory[i];
+        const braid_record_allocation *of = &record->allocations[kept->allocation];
+        if (kept->is_of_end != (bytes_of != OF_BEGIN) ||
+            (bytes_of == OF_END && kept->allocation != allocation) ||
+            (bytes_of == OF_END_AND_OLD && of->born != BRAID_RECORD_NONE) ||
+            !meets(of->address, kept->num_bytes, copy->begin, copy->bytes))
+            continue;
+        take_write(kept->bytes, of->address, kept->num_bytes, copy);
+        if (kept->is_of_end)
+            forget_later(memory, of, copy);
+    }
 }
 
 static bool stands_before(const struct import_memory *memory, const uint64_t *before,
@@ -237,17 +250,6 @@ static void mark_before(const struct captured_graph *captured, uint32_t node, ui
     }
 }
 
-// All that the memory had where the frame begins.
-static void take_kept(const braid_record_contents *record, struct import_copy *copy)
-{
-    for (uint32_t i = 0; i < record->num_memory; i++) {
-        const braid_record_memory *of = &record->memory[i];
-        const uint64_t begin = record->allocations[of->allocation].address;
-        if (meets(begin, of->num_bytes, copy->begin, copy->bytes))
-            take_write(of->bytes, begin, of->num_bytes, copy);
-    }
-}
-
 // Writes of the frame without known bytes are accesses of their nodes, as are those of its graphs.
 // Copies behind the node come in a second turn, when its own bytes are known. Kernels before the
 // frame are not looked at.
@@ -256,12 +258,7 @@ static void fill(const struct import_memory *memory, uint32_t node, const uint64
 {
     const struct import_recorded *recorded = &memory->recorded;
     const bool is_kept = braid_import_has_contents(recorded);
-    if (is_kept)
-        take_kept(recorded->record, copy);
-    for (uint32_t i = 0; i < recorded->record->num_allocations && !is_kept; i++) {
-        if (recorded->record->allocations[i].born == BRAID_RECORD_NONE)
-            take_contents(memory, i, copy);
-    }
+    take_kept(memory, is_kept ? OF_BEGIN : OF_END_AND_OLD, BRAID_RECORD_NONE, copy);
     for (uint32_t k = is_kept ? recorded->first : 0; k < 2 * recorded->end; k++) {
         const uint32_t i = k % recorded->end;
         const braid_record_work *work = &recorded->record->operations[i].work;
@@ -280,7 +277,7 @@ static void fill(const struct import_memory *memory, uint32_t node, const uint64
         if (is_first && is_before)
             take_write(from, begin, bytes, copy);
         if (is_first && work->kind == BRAID_RECORD_ALLOCATE)
-            take_contents(memory, work->memory, copy);
+            take_kept(memory, OF_END, work->memory, copy);
         else if (!is_first && !is_before)
             compare(from, begin, bytes, copy);
     }

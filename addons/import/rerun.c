@@ -171,9 +171,11 @@ static braid_status check_pointers(const struct rerunner *rerunner)
             status = check_words(rerunner, nodes[i].recorded->parameters,
                                  nodes[i].recorded->parameter_bytes, "an argument");
     }
-    for (uint32_t i = 0; i < record->num_memory && has_moved && !status; i++)
-        status =
-            check_words(rerunner, record->memory[i].bytes, record->memory[i].num_bytes, "memory");
+    for (uint32_t i = 0; i < record->num_memory && has_moved && !status; i++) {
+        const braid_record_memory *kept = &record->memory[i];
+        if (!kept->is_of_end)
+            status = check_words(rerunner, kept->bytes, kept->num_bytes, "memory");
+    }
     return status;
 }
 
@@ -366,7 +368,7 @@ static braid_status take_memory(const struct rerunner *rerunner)
         return BRAID_OK;
     if (!braid_import_has_contents(recorded))
         return braid_error(BRAID_UNSUPPORTED, "the record does not have the memory of this frame: "
-                                              "record it with --memory");
+                                              "record it with --memory begin:N");
     return braid_import_rerun_make_memory(rerunner->memory, rerunner->rerun);
 }
 

@@ -82,8 +82,8 @@ enum recorder_phase recorder_start(void)
     recorder.most_bytes = read_setting("BRAID_RECORD_BYTES", 1 << 20);
     recorder.most_stored = read_setting("BRAID_RECORD_ALL_BYTES", 256 << 20);
     recorder.most_noted = read_setting("BRAID_RECORD_MEMORY", 1 << 30);
-    recorder.most_contents = read_setting("BRAID_RECORD_CONTENTS", 0);
-    recorder.most_kept = read_setting("BRAID_RECORD_KEPT", 0);
+    recorder.most_at_begin = read_setting("BRAID_RECORD_MEMORY_AT_BEGIN", 0);
+    recorder.most_at_end = read_setting("BRAID_RECORD_MEMORY_AT_END", 0);
     recorder.most_text = read_setting("BRAID_RECORD_TEXT_BYTES", 64 << 20);
     watch_from(settings.most_operations);
     return settings.by_marks ? BEFORE : RECORDING;
@@ -178,9 +178,14 @@ static void keep_memory(struct cut *cut)
         cut->memory[i] = num++;
     }
     recorder.allocations.num = num;
-    braid_record_memory *contents = recorder.memory.items;
-    for (size_t i = 0; i < recorder.memory.num; i++)
-        contents[i].allocation = cut->memory[contents[i].allocation];
+    braid_record_memory *kept = recorder.memory.items;
+    size_t num_kept = 0;
+    for (size_t i = 0; i < recorder.memory.num; i++) {
+        kept[i].allocation = cut->memory[kept[i].allocation];
+        if (kept[i].allocation != BRAID_RECORD_NONE)
+            kept[num_kept++] = kept[i];
+    }
+    recorder.memory.num = num_kept;
 }
 
 static void renumber(struct cut *cut, braid_record_work *work)
@@ -372,7 +377,7 @@ static void write_record(void)
 static void finish(uint32_t first, uint32_t num)
 {
     recorder_set_phase(DONE);
-    recorder_read_all_contents();
+    recorder_keep_all_ends();
     if (!gather(first, num) || !cut_out(first, num))
         recorder.failed = true;
     write_record();
@@ -427,6 +432,7 @@ static void mark(void)
         braid_pointer_map_finish(&recorder.event_of);
         recorder_forget_handles();
         recorder.stored_bytes = 0; // notes that go had them
+        recorder_forget_memory(true);
         drop_operations(num_operations());
     }
     close_frame();
@@ -451,21 +457,21 @@ static void take_end(void)
 {
     if (recorder.measures)
         recorder_take_times();
-    if (recorder.most_kept > 0)
-        recorder_digest_memory_contents();
+    if (recorder.most_at_begin > 0)
+        recorder_compare_begin();
 }
 
 void recorder_mark_frame(void)
 {
     const uint64_t last = settings.from + settings.frames;
-    const bool begins_last = recorder.most_kept > 0 && is_next(last - 1);
+    const bool begins_last = recorder.most_at_begin > 0 && is_next(last - 1);
     if (begins_last)
-        recorder_take_memory_contents();
+        recorder_keep_begin();
     if (is_next(last))
         take_end();
     recorder_lock();
     if (begins_last)
-        recorder_forget_lost_contents();
+        recorder_forget_memory(false);
     if (!is_done())
         mark();
     recorder_unlock();

@@ -134,8 +134,7 @@ static word free_memory(const struct driver_call *call, word *words)
     recorder_unlock();
     if (work.memory == BRAID_RECORD_NONE)
         return call_driver(call, words);
-    if (recorder.most_contents)
-        recorder_read_contents(work.memory);
+    recorder_keep_end(work.memory);
     const struct begun begun = recorder_begin(&place, work.kind);
     const word answer = call_driver(call, words);
     recorder_lock();
@@ -162,8 +161,7 @@ static void lose_memory(uint32_t module, uint32_t context)
     recorder_unlock();
     for (size_t i = 0; i < list.num; i++) {
         work.memory = ((const uint32_t *)list.items)[i];
-        if (recorder.most_contents)
-            recorder_read_contents(work.memory);
+        recorder_keep_end(work.memory);
         const struct begun begun =
             recorder_begin(&(struct place){ .has_stream = false }, BRAID_RECORD_FREE);
         recorder_lock();

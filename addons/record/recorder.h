@@ -89,14 +89,14 @@ struct recorder {
     uint64_t stored_bytes;        // copied from host memory
     uint64_t noted_bytes;         // that notes and nodes need
     uint64_t most_bytes, most_stored, most_text, most_noted;
-    uint64_t most_kept;     // bytes of memory that are kept of the last frame; 0: none are
-    uint64_t most_contents; // bytes that are read of an allocation; 0: none are
+    uint64_t most_at_begin; // bytes of memory that are kept of the last frame; 0: none are
+    uint64_t most_at_end;   // bytes that are kept of the end of an allocation; 0: none are
     // Arrays of the record, and the handles of their rows.
     struct array modules, kernels, parameters, allocations, streams, operations, frames, strangers;
     struct array graphs, nodes, befores;
     const char *range;             // ranges of NVTX with this name are frames; NULL: marks are
     struct timing *timings;        // the last of a list (times.c)
-    struct array memory;           // the last frame has it; its bytes are blocks of their own
+    struct array memory;           // that is kept; its bytes are blocks of their own
     struct array layouts;          // a struct kernel_layout * of each kernel, or NULL
     struct array context_of_event; // where it was recorded: a number, or NONE
     struct array free_allocations; // rows that nothing points to
@@ -158,11 +158,6 @@ uint32_t recorder_find_memory(word address);
 uint32_t recorder_take_memory(word address);
 void recorder_free_memory(uint32_t memory, uint32_t operation);
 void recorder_keep_memory(uint32_t memory, word address); // the free failed
-
-// Reads the first bytes of memory before it goes (contents.c), without the lock.
-void recorder_read_contents(uint32_t memory);
-// The same of all memory, under the lock, when no calls are noted any more.
-void recorder_read_all_contents(void);
 
 void *recorder_row(struct array *array, uint32_t number, size_t bytes);
 
@@ -249,13 +244,17 @@ void recorder_put_times(void);
 // Events that go with their context. Under the lock.
 void recorder_forget_times(uint32_t context);
 
-// ---- the memory of a frame (frame_memory.c) ----
+// ---- bytes of memory (kept_memory.c) ----
 
 // At the begin of the last frame, and at its end, both without the lock.
-void recorder_take_memory_contents(void);
-// Under the lock, at that mark: memory that other threads freed meanwhile is none of the record.
-void recorder_forget_lost_contents(void);
-void recorder_digest_memory_contents(void);
+void recorder_keep_begin(void);
+void recorder_compare_begin(void);
+// Under the lock: forgets memory that other threads have freed since, or also all of the end.
+void recorder_forget_memory(bool of_end);
+// The first bytes of memory before it goes, without the lock.
+void recorder_keep_end(uint32_t memory);
+// The same of all memory, under the lock, when no calls are noted any more.
+void recorder_keep_all_ends(void);
 
 // ---- frames (frames.c, finish.c) ----
 

@@ -96,8 +96,6 @@ static const struct record_member allocations[] = {
     TEXT(braid_record_allocation, name),
     INDEX(braid_record_allocation, born, RECORD_OPERATIONS),
     INDEX(braid_record_allocation, freed_at, RECORD_OPERATIONS),
-    NUMBER(braid_record_allocation, num_contents),
-    BLOCK(braid_record_allocation, contents, num_contents),
 };
 
 static const struct record_member streams[] = {
@@ -146,9 +144,9 @@ static const struct record_member strangers[] = {
 
 static const struct record_member memory[] = {
     INDEX(braid_record_memory, allocation, RECORD_ALLOCATIONS),
+    FLAG(braid_record_memory, is_of_end),
     NUMBER(braid_record_memory, num_bytes),
     BLOCK(braid_record_memory, bytes, num_bytes),
-    NUMBER(braid_record_memory, digest),
     NUMBER(braid_record_memory, digest_behind),
 };
 

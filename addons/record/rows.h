@@ -27,7 +27,7 @@ enum record_section {
 };
 
 enum {
-    RECORD_FORMAT = 2,
+    RECORD_FORMAT = 3,
     RECORD_HEAD_NUMBERS = 4, // before the table of sections
     RECORD_HEAD_BYTES = 8 * (RECORD_HEAD_NUMBERS + 3 * RECORD_NUM_SECTIONS),
 };

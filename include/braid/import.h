@@ -119,7 +119,8 @@ typedef struct braid_import_options {
     void *const *functions;
     size_t num_functions;
     // A recorded frame with `device` runs in another process than the recorded one, if the record
-    // has its memory (braid record --memory). The import makes memory at the recorded addresses.
+    // has its memory (braid record --memory begin:N). The import makes memory at the recorded
+    // addresses.
     bool makes_memory;
 } braid_import_options;
 

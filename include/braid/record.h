@@ -76,9 +76,6 @@ typedef struct braid_record_allocation {
     uint32_t module;         // a variable's, else BRAID_RECORD_NONE
     const char *name;        // a variable's, else ""
     uint32_t born, freed_at; // operations; BRAID_RECORD_NONE: before the record, and after it
-    // Its first bytes, as they were when it was freed, or when the record ended. NULL: not read.
-    uint64_t num_contents;
-    const void *contents;
 } braid_record_allocation;
 
 typedef enum braid_record_stream_kind {
@@ -213,13 +210,16 @@ typedef struct braid_record_stranger {
     uint64_t num_calls; // between the marks; 0: the program only asked for its address
 } braid_record_stranger;
 
-// The bytes of an allocation at the begin of the record's last frame.
+// Bytes of an allocation: all of them, where the record's last frame begins. Or the first ones, as
+// they were when it was freed, or when the record ended.
 typedef struct braid_record_memory {
     uint32_t allocation;
-    uint64_t num_bytes; // all of the allocation
+    bool is_of_end;
+    uint64_t num_bytes;
     const void *bytes;
-    uint64_t digest;        // braid_record_get_digest of them
-    uint64_t digest_behind; // the same at the end of the frame; 0: it was freed, or nobody asked
+    // braid_record_get_digest of the bytes there where the last frame ended; 0: the memory was
+    // freed, or nobody asked, or it is of the end.
+    uint64_t digest_behind;
 } braid_record_memory;
 
 typedef struct braid_record_contents {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorded frames of Quadrants' programs, such as those of Genesis.
 
-    $ braid record --contents 65536 --out a.braidrec -- python3 program.py
+    $ braid record --memory end:65536 --out a.braidrec -- python3 program.py
     >>> print(braid.quadrants.read("a.braidrec").text)
 
 Kernels of Quadrants find all memory by pointers in two places: a buffer of arguments, and a struct of the runtime. Braid
@@ -85,14 +85,13 @@ def _find_extents(contents: Any, frame: int) -> Tuple[Tuple[int, int], Tuple[int
     words = _common_words(contents, frame)
     for word in words:
         row = _allocation_at(contents, word)
-        if row is None or not row.contents:
-            continue
-        found = _find_temporaries(row, word)
+        kept = _words_of(contents, row)[(word - row.address) // _WORD:] if row is not None else ()
+        found = _find_temporaries(row, kept, word) if kept else None
         if found is not None:
             end = row.address + row.bytes
-            return (word, found - word), (found, end - found), _find_closed(contents, row, word, found)
+            return (word, found - word), (found, end - found), _find_closed(contents, row, kept[:(found - word) // _WORD])
     raise refuse("the record has no runtime of Quadrants: none of the addresses that all kernels of the frame get leads to a "
-                 "struct with a pointer to the page behind itself. Record with --contents 65536")
+                 "struct with a pointer to the page behind itself. Record with --memory end:65536")
 
 
 def _common_words(contents: Any, frame: int) -> List[int]:
@@ -109,9 +108,16 @@ def _common_words(contents: Any, frame: int) -> List[int]:
     return sorted(common or ())
 
 
-def _find_temporaries(row: Any, begin: int) -> Optional[int]:
+def _words_of(contents: Any, row: Any) -> Tuple[int, ...]:
+    """The words that the record has of an allocation."""
+    for memory in (contents.memory[i] for i in range(contents.num_memory)):
+        if contents.allocations + memory.allocation == ffi.addressof(row):
+            return _words(memory.bytes, memory.num_bytes)
+    return ()
+
+
+def _find_temporaries(row: Any, words: Tuple[int, ...], begin: int) -> Optional[int]:
     """The page behind a struct, to which a word of the struct leads. The struct itself ends in the page before."""
-    words = _words(row.contents, row.num_contents)[(begin - row.address) // _WORD:]
     pages = [word for at, word in enumerate(words)
              if begin + at * _WORD < word < row.address + row.bytes and (word - begin) % _PAGE == 0]
     num = (min(pages) - begin) // _WORD if pages else 0
@@ -119,9 +125,8 @@ def _find_temporaries(row: Any, begin: int) -> Optional[int]:
     return min(pages) if is_whole and any(words[num - _PAGE // _WORD:num]) else None
 
 
-def _find_closed(contents: Any, own: Any, begin: int, end: int) -> List[Tuple[int, int]]:
+def _find_closed(contents: Any, own: Any, words: Tuple[int, ...]) -> List[Tuple[int, int]]:
     """Other memory that words of the struct lead to."""
-    words = _words(own.contents, own.num_contents)[(begin - own.address) // _WORD:(end - own.address) // _WORD]
     rows = [_allocation_at(contents, word) for word in set(words) if word >> 32]  # others are numbers
     ranges = {(int(row.address), int(row.bytes)) for row in rows if row is not None and row.address != own.address}
     return sorted(ranges)

@@ -48,9 +48,9 @@ def kernels_of(record, frame):
 def bytes_of(record, address):
     """What the record has of the allocation at an address."""
     contents = record.contents
-    rows = [contents.allocations[i] for i in range(contents.num_allocations)]
-    row = next(row for row in rows if row.address <= address < row.address + row.bytes and row.contents)
-    return row, braid.quadrants.ffi.buffer(row.contents, row.num_contents)[:]
+    kept = [(contents.allocations[one.allocation], one) for one in (contents.memory[i] for i in range(contents.num_memory))]
+    row, memory = next((row, one) for row, one in kept if row.address <= address < row.address + row.bytes)
+    return row, braid.quadrants.ffi.buffer(memory.bytes, memory.num_bytes)[:]
 
 
 def test_all_kernels_are_proven(whole, load):

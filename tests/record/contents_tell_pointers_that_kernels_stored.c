@@ -264,13 +264,15 @@ static void allocations_have_their_first_bytes(void **state)
 {
     uint32_t num = 0;
     (void)state;
-    for (uint32_t i = 0; i < record->num_allocations; i++) {
-        const braid_record_allocation *of = &record->allocations[i];
+    for (uint32_t i = 0; i < record->num_memory; i++) {
+        const braid_record_memory *bytes = &record->memory[i];
+        const braid_record_allocation *of = &record->allocations[bytes->allocation];
         uint64_t word = 0;
         if (of->address != kept && of->address != freed && of->address != late)
             continue;
-        assert_int_equal(of->num_contents, KEPT);
-        memcpy(&word, (const char *)of->contents + 8, sizeof(word));
+        assert_true(bytes->is_of_end);
+        assert_int_equal(bytes->num_bytes, KEPT);
+        memcpy(&word, (const char *)bytes->bytes + 8, sizeof(word));
         assert_true(word == source);
         num++;
     }

@@ -57,7 +57,10 @@ static const uint32_t befores[] = { 0 };
 static const braid_record_frame frames[] = { { 0, 3 }, { 3, 4 } };
 static const braid_record_stranger strangers[] = { { "cuLaunchLikeNever", 4 } };
 static const char kept[64] = "the memory at the begin of a frame";
-static braid_record_memory memory[] = { { .num_bytes = 64, .bytes = kept, .digest_behind = 3 } };
+static const braid_record_memory memory[] = {
+    { .num_bytes = 64, .bytes = kept, .digest_behind = 3 },
+    { .num_bytes = 9, .bytes = kept, .is_of_end = true },
+};
 
 #define LIST(name) .name = name, .num_##name = sizeof(name) / sizeof(name[0])
 
@@ -119,7 +122,6 @@ static int make_record(void **state)
     nodes[1].work.num_bodies = 1;
     clear(&nodes[2].work, BRAID_RECORD_EMPTY);
     nodes[2].num_befores = 1;
-    memory[0].digest = braid_record_get_digest(kept, 64);
     file = memfd_create("record", 0);
     assert_true(file >= 0);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
@@ -164,7 +166,8 @@ static void a_record_comes_back(void **state)
     assert_int_equal(got->operations[4].work.digest, operations[4].work.digest);
     assert_int_equal(got->nodes[2].num_befores, 1);
     assert_string_equal(got->strangers[0].name, "cuLaunchLikeNever");
-    assert_int_equal(got->num_memory, 1);
+    assert_int_equal(got->num_memory, 2);
+    assert_true(got->memory[1].is_of_end);
     assert_string_equal(got->memory[0].bytes, kept);
     assert_int_equal(got->memory[0].digest_behind, 3);
     for (uint32_t i = 0; i < OPERATIONS; i++) {
@@ -243,8 +246,9 @@ static void wrong_numbers_are_named(void **state)
     change_row(RECORD_KERNELS, 0, 0, 1 << 20, "'name' of kernels 0 is 1048576: its bytes end");
     change_row(RECORD_KERNELS, 0, 2, UINT64_C(1) << 32, "'module' of kernels 0");
     change_row(RECORD_MEMORY, 0, 0, 1, "'allocation' of memory 0 is 1: there is no such row");
-    change_row_at(RECORD_MEMORY, 0, 1, 63, true, "memory 0: it is not all of an allocation");
-    change_row_at(RECORD_MEMORY, 0, 3, 5, true, "memory 0: its digest is not that of its bytes");
+    change_row(RECORD_MEMORY, 0, 1, 2, "'is_of_end' of memory 0 is 2: there is no such value");
+    change_row_at(RECORD_MEMORY, 0, 2, 63, true, "memory 0: it is not all of an allocation");
+    change_row_at(RECORD_MEMORY, 1, 0, BRAID_RECORD_NONE, true, "memory 1: an allocation does not");
     change_row(RECORD_GRAPHS, 0, 0, 1, "graphs 0: its nodes are not behind those before");
 }
 

@@ -165,15 +165,23 @@ static void check(const braid_record_contents *contents)
     assert_int_equal(num_launches, 2 * ROUNDS);
     assert_int_equal(num_waits, 2 * ROUNDS);
     assert_int_equal(num_memory, 2 * ROUNDS);
-    assert_int_equal(num_variables, 2 * ROUNDS);
+    assert_int_equal(num_variables, 2 * ROUNDS + 1);
+    assert_int_equal(contents->num_memory, 1); // a variable that goes in the frame
+    assert_int_equal(contents->memory[0].digest_behind, 0);
     free((void *)name_on);
 }
 
 static void handles_go_with_their_objects(void **state)
 {
     CUevent event;
+    CUmodule module;
+    CUdeviceptr variable;
+    size_t bytes;
     (void)state;
+    must(cuModuleLoadData(&module, texts[0]));
+    must(cuModuleGetGlobal_v2(&variable, &bytes, module, variables[0]));
     assert_true(braid_record_frame_mark());
+    must(cuModuleUnload(module));
     use_created_contexts();
     use_primary_contexts();
     must(cuCtxSetCurrent(program.context));

@@ -49,12 +49,13 @@ static void waits_hold_no_lock(void **state)
     pthread_join(thread, NULL);
     assert_true(braid_record_frame_mark());
     const braid_record_contents *contents = open_own_record();
-    for (uint32_t i = 0; i < contents->num_allocations; i++) {
+    for (uint32_t i = 0; i < contents->num_memory; i++) {
+        const braid_record_memory *kept = &contents->memory[i];
         const uint32_t expected = 42;
-        if (contents->allocations[i].bytes != 32)
+        if (contents->allocations[kept->allocation].bytes != 32)
             continue;
-        assert_int_equal(contents->allocations[i].num_contents, 32);
-        assert_memory_equal(contents->allocations[i].contents, &expected, 4);
+        assert_int_equal(kept->num_bytes, 32);
+        assert_memory_equal(kept->bytes, &expected, 4);
         num_contents++;
     }
     assert_int_equal(num_contents, 1);

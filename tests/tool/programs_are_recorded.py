@@ -84,7 +84,7 @@ def change_the_end_of_memory():
 
 
 def recorded_frames_run_again():
-    done = record("--marks", "--memory", "100", "--from", "0", "--", PROGRAM, "5", "mark")
+    done = record("--marks", "--memory", "begin:100", "--from", "0", "--", PROGRAM, "5", "mark")
     assert "memory of the last frame: 1 block with 4 bytes" in done.out, done.out
     done = braid("run", FILE, "--frames", "3")
     if "are taken in this process" in done.err:  # by chance
@@ -99,7 +99,7 @@ def recorded_frames_run_again():
 
 
 def frames_without_an_end_are_not_compared():
-    record("--marks", "--memory", "100", "--from", "0", "--", PROGRAM, "2", "mark")
+    record("--marks", "--memory", "begin:100", "--from", "0", "--", PROGRAM, "2", "mark")
     done = braid("run", FILE, "--frames", "3")
     if "are taken in this process" in done.err:  # by chance
         return
@@ -107,14 +107,25 @@ def frames_without_an_end_are_not_compared():
 
 
 def records_without_memory_do_not_run():
-    done = record("--marks", "--memory", "3", "--from", "0", "--", PROGRAM, "5", "mark")
+    done = record("--marks", "--memory", "begin:3", "--from", "0", "--", PROGRAM, "5", "mark")
     assert "the program has 4 bytes of memory, and --memory allows 3" in done.err, done.err
     done = braid("run", FILE)
-    assert done.status == 2 and "record it with --memory" in done.err, done
+    assert done.status == 2 and "record it with --memory begin:N" in done.err, done
     done = braid("run", FILE, "--json", "-")
     assert done.status == 2 and "takes only --frames, --lanes, --device and --mode" in done.err, done
-    done = record("--memory", "3", "--", PROGRAM, "5")
-    assert done.status == 2 and "--memory needs --marks" in done.err, done
+    done = record("--memory", "begin:3", "--", PROGRAM, "5")
+    assert done.status == 2 and "--memory begin:N needs --marks" in done.err, done
+
+
+def memory_is_kept_at_both_moments():
+    done = record("--marks", "--memory", "begin:100", "--memory", "end:2", "--from", "0", "--", PROGRAM, "5", "mark")
+    assert "memory of the last frame: 1 block with 4 bytes" in done.out, done.out
+    done = braid("run", FILE, "--frames", "3")
+    if "are taken in this process" not in done.err:  # by chance
+        assert done.status == 0 and "1 block with 4 bytes" in done.out and "all memory ends as in the program" in done.out, done
+    for wrong in ("3", "begin", "end:", "end:x", "begin:3x", "middle:3"):
+        done = record("--memory", wrong, "--", PROGRAM, "5")
+        assert done.status == 2 and f"--memory takes begin:N or end:N, with N bytes, and not '{wrong}'" in done.err, done
 
 
 def a_recorder_is_no_driver():
@@ -136,4 +147,4 @@ def nothing_is_left_behind():
 os.environ["TMPDIR"] = FOLDER
 sys.exit(run([frames_are_found_by_their_launches, the_number_of_frames_is_the_users, marks_are_frames,
               without_frames_all_is_recorded, failures_are_told, recorded_frames_run_again, frames_without_an_end_are_not_compared,
-              records_without_memory_do_not_run, a_recorder_is_no_driver, nothing_is_left_behind]))
+              records_without_memory_do_not_run, memory_is_kept_at_both_moments, a_recorder_is_no_driver, nothing_is_left_behind]))

@@ -29,12 +29,11 @@ static const char help[] =
     "  --from N          leave out N frames first (default: 1)\n"
     "  --frames K        record K frames (default: 2)\n"
     "  --marks           frames are those that the program marks; nothing is noted before\n"
-    "  --contents N      keep the first N bytes of each allocation, as they are in the end\n"
-    "                    (default: 0)\n"
     "  --frames-by-range NAME  frames are the ranges of NVTX with that name, as with --marks\n"
-    "  --memory N        keep the memory of the program where the last frame begins, for 'braid "
+    "  --memory begin:N  keep the memory of the program where the last frame begins, for 'braid "
     "run';\n"
     "                    over N bytes, none; with --marks\n"
+    "  --memory end:N    keep the first N bytes of each allocation, as they are in the end\n"
     "  --times           measure when work runs on the device, by events beside it; with --marks\n"
     "  --copy-bytes N    keep the bytes of copies from the host up to N (default: 1048576)\n"
     "  --help            print this text\n";
@@ -43,9 +42,22 @@ enum { PATH_BYTES = 4096 };
 
 struct options {
     const char *out, *range;
-    uint64_t from, frames, copy_bytes, contents, memory;
+    uint64_t from, frames, copy_bytes;
+    struct kept {
+        uint64_t begin, end;
+    } kept;
     bool by_marks, has_times;
 };
+
+static enum exit_status read_kept(char *text, void *place)
+{
+    struct kept *kept = place;
+    char rest;
+    if (sscanf(text, "begin:%" SCNu64 "%c", &kept->begin, &rest) == 1 ||
+        sscanf(text, "end:%" SCNu64 "%c", &kept->end, &rest) == 1)
+        return EXIT_DONE;
+    return fail(EXIT_BAD_FILE, "--memory takes begin:N or end:N, with N bytes, and not '%s'", text);
+}
 
 // ---- where the libraries are ----
 
@@ -109,8 +121,8 @@ static void set_environment(const struct options *options, const char *folder, c
     set_number("BRAID_RECORD_FROM", options->from);
     set_number("BRAID_RECORD_FRAMES", options->frames);
     set_number("BRAID_RECORD_BYTES", options->copy_bytes);
-    set_number("BRAID_RECORD_CONTENTS", options->contents);
-    set_number("BRAID_RECORD_KEPT", options->memory);
+    set_number("BRAID_RECORD_MEMORY_AT_BEGIN", options->kept.begin);
+    set_number("BRAID_RECORD_MEMORY_AT_END", options->kept.end);
     set_number("BRAID_RECORD_TIMES", options->has_times);
 }
 
@@ -206,11 +218,14 @@ static void print_record(const char *path, const braid_record_contents *contents
     if (contents->num_frames == 0)
         printf("  no part of the launches repeats: all operations are in the record\n");
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < contents->num_memory; i++)
-        bytes += contents->memory[i].num_bytes;
-    if (contents->num_memory > 0)
-        printf("  memory of the last frame: %" PRIu32 " block%s with %" PRIu64 " bytes\n",
-               contents->num_memory, output_plural(contents->num_memory), bytes);
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < contents->num_memory; i++) {
+        num += !contents->memory[i].is_of_end;
+        bytes += contents->memory[i].is_of_end ? 0 : contents->memory[i].num_bytes;
+    }
+    if (num > 0)
+        printf("  memory of the last frame: %" PRIu32 " block%s with %" PRIu64 " bytes\n", num,
+               output_plural(num), bytes);
     for (uint32_t i = 0; i < contents->num_strangers; i++)
         printf("  not understood: %s, %" PRIu64 " call%s\n", contents->strangers[i].name,
                contents->strangers[i].num_calls, output_plural(contents->strangers[i].num_calls));
@@ -236,8 +251,7 @@ enum exit_status command_record(int argc, char **argv)
         ARGUMENT_NUMBER("from", struct options, from, 0, UINT32_MAX),
         ARGUMENT_NUMBER("frames", struct options, frames, 1, UINT32_MAX),
         ARGUMENT_NUMBER("copy-bytes", struct options, copy_bytes, 0, UINT32_MAX),
-        ARGUMENT_NUMBER("contents", struct options, contents, 0, UINT32_MAX),
-        ARGUMENT_NUMBER("memory", struct options, memory, 1, UINT64_MAX),
+        ARGUMENT_READ("memory", struct options, kept, read_kept),
         ARGUMENT_FLAG("times", struct options, has_times),
         ARGUMENT_TEXT("frames-by-range", struct options, range),
         ARGUMENT_FLAG("marks", struct options, by_marks),
@@ -252,9 +266,9 @@ enum exit_status command_record(int argc, char **argv)
     if (status != EXIT_DONE || is_help)
         return status;
     options.by_marks = options.by_marks || options.range;
-    if ((options.memory || options.has_times) && !options.by_marks)
+    if ((options.kept.begin || options.has_times) && !options.by_marks)
         return fail(EXIT_BAD_FILE, "%s needs --marks: nobody knows otherwise where a frame begins",
-                    options.memory ? "--memory" : "--times");
+                    options.kept.begin ? "--memory begin:N" : "--times");
     if (optind == argc)
         return fail(EXIT_BAD_FILE, "which program? braid record -- PROGRAM ...");
     if (unlink(options.out) != 0 && errno != ENOENT)

@@ -114,10 +114,11 @@ static bool differs(const struct rerun *rerun, int way, uint32_t memory)
 // The program may have freed memory in the frame, or have ended in it.
 static void print_equal(const struct rerun *rerun, int way)
 {
-    const uint32_t all = rerun->contents->num_memory;
-    uint32_t num = 0;
-    for (uint32_t i = 0; i < all; i++)
+    uint32_t num = 0, all = 0;
+    for (uint32_t i = 0; i < rerun->contents->num_memory; i++) {
         num += is_compared(rerun, way, i);
+        all += !rerun->contents->memory[i].is_of_end;
+    }
     if (num == all)
         printf("; all memory ends as in the program\n");
     else if (num == 0)
@@ -155,13 +156,16 @@ static enum exit_status print_all(const struct rerun *rerun)
 {
     const braid_record_contents *contents = rerun->contents;
     uint64_t bytes = 0;
+    uint32_t num_blocks = 0;
     bool is_equal = true;
-    for (uint32_t i = 0; i < contents->num_memory; i++)
-        bytes += contents->memory[i].num_bytes;
+    for (uint32_t i = 0; i < contents->num_memory; i++) {
+        num_blocks += !contents->memory[i].is_of_end;
+        bytes += contents->memory[i].is_of_end ? 0 : contents->memory[i].num_bytes;
+    }
     printf("frame %" PRIu32 " of %" PRIu32 ": %s\n", contents->num_frames - 1, contents->num_frames,
            contents->program);
     printf("memory: %" PRIu32 " block%s with %" PRIu64 " bytes, at the recorded addresses\n",
-           contents->num_memory, output_plural(contents->num_memory), bytes);
+           num_blocks, output_plural(num_blocks), bytes);
     for (int way = 0; way < NUM_WAYS; way++) {
         const uint32_t num = count_differences(rerun, way);
         braid_schedule_info plan;

@@ -10,5 +10,5 @@ ln -s libcuda.so.1 "$folder/libcuda.so"
 export LD_LIBRARY_PATH="$folder:$build/src" BRAID_RECORDER="$build/src/libbraid_record.so"
 export BRAID_STANDIN_PTX=1 BRAID_STANDIN_MULTIPROCESSORS=1 BRAID_STANDIN_INSTEAD=condition.ptx
 export PATH="$(dirname "$python"):$PATH"
-"$build/tools/braid/braid" record --contents 65536 --out "$out" -- "$(basename "$python")" program.py
+"$build/tools/braid/braid" record --memory end:65536 --out "$out" -- "$(basename "$python")" program.py
 rm -r "$folder"

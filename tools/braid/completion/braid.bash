@@ -13,7 +13,7 @@ _braid() {
     --against) mapfile -t COMPREPLY < <(compgen -W "serial cpu cuda hip" -- "$word"); return ;;
     --type) mapfile -t COMPREPLY < <(compgen -W "float32 float64" -- "$word"); return ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams graph" -- "$word"); return ;;
-    --lanes | --copy-cost | --copy-rate | --edge-cost | --start-cost | --call-cost | --copy-bytes | --contents | --memory | --from | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget | --tolerance | --iterations) COMPREPLY=(); return ;;
+    --lanes | --copy-cost | --copy-rate | --edge-cost | --start-cost | --call-cost | --copy-bytes | --memory | --from | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget | --tolerance | --iterations) COMPREPLY=(); return ;;
     --kernels | --tuned | --plan | --save-plan | --places | --costs | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
@@ -25,7 +25,7 @@ _braid() {
     replay) options="--device --against --audit --kernels --lanes --iterations --tolerance --type --json --help" ;;
     diff) options="--limit --help" ;;
     kernel) options="--json --help" ;;
-    record) options="--out --from --frames --marks --frames-by-range --memory --contents --times --copy-bytes --help" ;;
+    record) options="--out --from --frames --marks --frames-by-range --memory --times --copy-bytes --help" ;;
     devices) options="--json --help" ;;
     esac
     if [[ $word == -* ]]; then
