@@ -5,9 +5,11 @@
 // the recorder looks for launches that repeat, and keeps those frames alone.
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -325,8 +327,15 @@ static int open_file(void)
     return file;
 }
 
+// Where the program may write no file of that length, the signal would end it.
 static bool write_bytes(const uint8_t *bytes, uint64_t num)
 {
+    const struct timespec at_once = { 0 };
+    sigset_t limit, before, waiting;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &before);
+    sigpending(&waiting);
     const int file = open_file();
     bool is_written = file >= 0;
     while (is_written && num > 0) {
@@ -335,6 +344,11 @@ static bool write_bytes(const uint8_t *bytes, uint64_t num)
         bytes += done > 0 ? done : 0;
         num -= done > 0 ? (uint64_t)done : 0;
     }
+    const int error = errno;
+    if (!is_written && !sigismember(&waiting, SIGXFSZ))
+        sigtimedwait(&limit, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
     if (file >= 0 && close(file) != 0)
         is_written = false;
     return is_written;

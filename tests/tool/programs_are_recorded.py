@@ -128,6 +128,14 @@ def memory_is_kept_at_both_moments():
         assert done.status == 2 and f"--memory takes begin:N or end:N, with N bytes, and not '{wrong}'" in done.err, done
 
 
+def a_record_that_cannot_be_written_changes_no_result():
+    done = record("--", "/bin/sh", "-c", f"ulimit -f 1; exec {PROGRAM} 9")
+    assert "sum 11\n" in done.out and f"'{FILE}': File too large" in done.err and "signal" not in done.err, done
+    assert done.status != 0 and "the file should have" in done.err, done
+    done = record("--", "/bin/sh", "-c", f"BRAID_RECORD_FILE=/dev/null/a exec {PROGRAM} 9")
+    assert "sum 11\n" in done.out and "'/dev/null/a': Not a directory" in done.err, done
+
+
 def a_recorder_is_no_driver():
     folder = os.path.join(FOLDER, "in-place-of-the-driver")
     os.makedirs(folder, exist_ok=True)
@@ -147,4 +155,5 @@ def nothing_is_left_behind():
 os.environ["TMPDIR"] = FOLDER
 sys.exit(run([frames_are_found_by_their_launches, the_number_of_frames_is_the_users, marks_are_frames,
               without_frames_all_is_recorded, failures_are_told, recorded_frames_run_again, frames_without_an_end_are_not_compared,
-              records_without_memory_do_not_run, memory_is_kept_at_both_moments, a_recorder_is_no_driver, nothing_is_left_behind]))
+              records_without_memory_do_not_run, memory_is_kept_at_both_moments,
+              a_record_that_cannot_be_written_changes_no_result, a_recorder_is_no_driver, nothing_is_left_behind]))
