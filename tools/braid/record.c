@@ -31,8 +31,8 @@ static const char help[] =
     "  --marks           frames are those that the program marks; nothing is noted before\n"
     "  --frames-by-range NAME  frames are the ranges of NVTX with that name, as with --marks\n"
     "  --memory WHEN:N   begin: keep the memory of the program where the last frame begins, for\n"
-    "                    'braid run'; over N bytes, none; with --marks. end: keep the first N bytes\n"
-    "                    of each allocation, as they are in the end\n"
+    "                    'braid run'; over N bytes, none; with --marks. end: keep the first N\n"
+    "                    bytes of each allocation, as they are in the end\n"
     "  --times           measure when work runs on the device, by events beside it; with --marks\n"
     "  --copy-bytes N    keep the bytes of copies from the host up to N (default: 1048576)\n"
     "  --help            print this text\n";
