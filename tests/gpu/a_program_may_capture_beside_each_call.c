@@ -237,13 +237,14 @@ int main(int argc, char **argv)
     find_driver(strcmp(backend, "hip") == 0);
     try_calls(backend, mode, calls, num_calls);
     try_calls(backend, mode, calls_of_execs, num_calls_of_execs);
+    try_calls(backend, mode, calls_of_others, num_calls_of_others);
     for (int set = GLOBAL; set < NUM_MODES; set++)
         check_queue_calls(backend, mode, set);
     for (size_t i = 0; i < sizeof(conflicts) / sizeof(conflicts[0]); i++)
         check_conflict(backend, mode, i);
     if (braid_device_close(device))
         num_failed++;
-    printf("%zu calls, each beside 6 captures: %d wrong\n", num_calls + num_calls_of_execs,
-           num_failed);
+    printf("%zu calls, each beside 6 captures: %d wrong\n",
+           num_calls + num_calls_of_execs + num_calls_of_others, num_failed);
     return num_failed > 0;
 }

@@ -81,9 +81,9 @@ extern const struct call {
     const char *name;
     make_call *make;
     enum answer answer;
-} calls[], calls_of_execs[];
+} calls[], calls_of_execs[], calls_of_others[];
 
-extern const size_t num_calls, num_calls_of_execs;
+extern const size_t num_calls, num_calls_of_execs, num_calls_of_others;
 
 make_call make_and_destroy, launch, launch_default, synchronize_default; // among them
 
