@@ -5,7 +5,8 @@ The garbage collector runs finalizers in any order, on any thread, also on one t
 that C made into Python, where nothing that waits may be called; and at exit, workers of a device
 must not find Python gone. So each C object has an owner that counts its users, those made from it
 included; what must not be destroyed here and now is left to the next call that may; and what is
-left at exit is destroyed there, once no other thread is inside a call.
+left at exit is destroyed there, once no other thread is inside a call. Until then an object that a
+stopped thread lets go of keeps what its frames in flight use.
 
 Counts are lengths of lists, whose append and pop nothing interrupts: a finalizer may run between any
 two steps of a method, on the same thread as well, so a lock would not do."""
@@ -34,8 +35,8 @@ _LONGEST_EXIT_SECONDS = 10
 
 
 def run_deferred() -> None:
-    """Destroys what could not be destroyed where it was found unused."""
-    while _deferred and not inside.depth:
+    """Destroys what could not be destroyed where or when it was found unused."""
+    while _deferred and not inside.depth and not _keeps_all:
         try:
             action = _deferred.popleft()
         except IndexError:  # another thread was faster
@@ -128,7 +129,7 @@ class Owner(Unique):
             self._alive.pop()
         except IndexError:
             return
-        if inside.depth:
+        if inside.depth or _keeps_all:  # with what frames in flight use
             _deferred.append(self._destroy_now)
         else:
             self._destroy_now()
@@ -136,7 +137,7 @@ class Owner(Unique):
     def _destroy_now(self) -> None:
         pointer, self._pointer = self._pointer, None
         try:
-            if self._process is _process[0] and not _keeps_all:  # a child must not even close it
+            if self._process is _process[0]:  # a child must not even close it
                 self._destroy(pointer)
         finally:
             self.kept = None

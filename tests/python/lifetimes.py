@@ -261,6 +261,37 @@ def test_exit_destroys_nothing_if_an_interrupt_ends_its_wait():
     assert "KeyboardInterrupt" in said and said.endswith("left\n") and "destroyed" not in said, said
 
 
+def test_exit_keeps_what_frames_use_when_a_stopped_thread_lets_go_of_them():
+    said = run_program("""
+        import braid, braid._lifetime, numpy as np, os, threading
+        device, leave = braid.Device("cpu"), threading.Event()
+        launched, exits, reached = threading.Event(), threading.Event(), threading.Event()
+        def work():
+            graph, x = braid.Graph(), np.zeros(1, "float32")
+            graph.host(lambda: leave.wait(60), updates=x)
+            graph.host(lambda: os.write(1, b"second call\\n"), updates=x)
+            frame = braid.Exec(device, graph)
+            frame.launch()
+            launched.set()
+            exits.wait(60)
+            frame.wait()  # ends the thread
+        held = braid.Graph()
+        held.host(lambda: (reached.set(), leave.wait(60)))
+        stopped = threading.Thread(target=work, daemon=True)
+        stopped.start()
+        threading.Thread(target=braid.Exec(braid.Device("cpu"), held).run, daemon=True).start()
+        assert launched.wait(60) and reached.wait(60)
+        sleep = braid._lifetime.time.sleep
+        def asleep(seconds):
+            exits.set()
+            stopped.join(60)
+            leave.set()
+            sleep(seconds)
+        braid._lifetime.time.sleep = asleep
+    """)
+    assert said == "second call\n"
+
+
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda copied: copied.__name__)
 def test_nothing_of_c_is_copied(device, copied):
     """The copy would let go of it, too."""
