@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_backend.h"
+#include "device/device.h"
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
 
@@ -354,6 +356,32 @@ static void and_a_node_is_what_the_exec_says_when_it_runs(void **state)
     }
 }
 
+// A kernel without blocks is a disabled node to the driver, and a setter refuses what has no call.
+static void but_a_call_that_the_driver_lacks_is_refused_at_once(void **state)
+{
+    (void)state;
+    static const char reason[] = "node 0 'toggled' cannot change in a graph of the driver: the "
+                                 "driver has no call for it";
+    struct toggled toggled;
+    struct frame *frame = &toggled.frame;
+    open_toggled(&toggled, 1);
+    struct gpu_backend *gpu = gpu_from(frame->device->backend);
+    const struct gpu_api *api = gpu->api;
+    struct gpu_api less = *api;
+    less.node_set_enabled = NULL;
+    gpu->api = &less;
+    check_fails(braid_exec_set(frame->exec, toggled.node, BRAID_TARGET_GRID, 0, &(braid_dim3){ 0 }),
+                BRAID_UNSUPPORTED, reason);
+    check_fails(braid_exec_set(frame->exec, toggled.node, BRAID_TARGET_ENABLED, 0, &(bool){ 0 }),
+                BRAID_UNSUPPORTED, reason);
+    assert_true(runs(&toggled));
+    gpu->api = api;
+    check_ok(braid_exec_set(frame->exec, toggled.node, BRAID_TARGET_GRID, 0, &(braid_dim3){ 0 }));
+    assert_false(runs(&toggled));
+    frame_finish(frame);
+    check_nothing_is_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +391,7 @@ int main(void)
         standin_test(nor_does_a_node_write_to_freed_scratch),
         standin_test(nor_is_what_the_program_has_set_given_up),
         standin_test(and_a_node_is_what_the_exec_says_when_it_runs),
+        standin_test(but_a_call_that_the_driver_lacks_is_refused_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
