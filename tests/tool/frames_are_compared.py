@@ -141,17 +141,21 @@ def nodes_that_came_and_went_are_told():
 
 
 # As dumps name nodes: their numbers are ids, which move when a node is added.
-def nodes_go_by_labels_where_these_are_unique():
+def nodes_go_by_labels():
     old, new = reports('digraph { 0 [name=load, cost=5]; 1 [name=blur, cost=50]; 2 [name=sum, cost=7]; 0 -> 1 -> 2 }',
                        'digraph { 0 [name="warm up", cost=1]; 1 [name=load, cost=5]; 2 [name=blur, cost=51]; '
                        '3 [name=sum, cost=7]; 0 -> 1 -> 2 -> 3 }')
     out = braid("diff", old, new).out
     assert "nodes: 0 gone, 1 new" in out and "costs of 1 node changed" in out, out
     assert re.search(r"^  blur +50 +51 +\+2\.0 %$", out, re.MULTILINE), out
-    old, new = reports("digraph { 0 [name=twin, cost=5]; 1 [name=twin, cost=6] }",
-                       "digraph { 0 [name=twin, cost=5]; 1 [name=twin, cost=8]; 2 [name=other, cost=1] }")
-    out = braid("diff", old, new).out
-    assert "nodes: 0 gone, 1 new" in out and re.search(r"^  1 +6 +8 ", out, re.MULTILINE), out
+    for first, second, shown in (("0", "1", r"twin \(2\)"), ("1", "2", r"twin \(2\)"), ("left", "right", "right")):
+        old, new = reports(f"digraph {{ {first} [name=twin, cost=5]; {second} [name=twin, cost=6] }}",
+                           "digraph { 0 [name=other, cost=1]; 1 [name=twin, cost=5]; 2 [name=twin, cost=8] }"
+                           if shown != "right" else
+                           "digraph { over [name=other, cost=1]; right [name=twin, cost=8]; left [name=twin, cost=5] }")
+        out = braid("diff", old, new).out
+        assert "nodes: 0 gone, 1 new" in out and "costs of 1 node changed" in out, out
+        assert re.search(f"^  {shown} +6 +8 ", out, re.MULTILINE), out
 
 
 def runs_are_compared_by_what_was_measured():
@@ -205,7 +209,7 @@ if __name__ == "__main__":
         costs_that_did_not_change_are_not_told,
         a_report_without_its_frame_is_refused,
         nodes_that_came_and_went_are_told,
-        nodes_go_by_labels_where_these_are_unique,
+        nodes_go_by_labels,
         runs_are_compared_by_what_was_measured,
         what_cannot_be_compared_is_refused,
         help_has_topics,

@@ -146,8 +146,9 @@ static double length_of(const json_t *task, double parts)
     return parts_in(task, "end", parts) - parts_in(task, "start", parts);
 }
 
-// A task goes by its name if neither report has that twice, since ids of dumps are only numbers.
-// Otherwise it goes by its id. The first letter keeps the two apart.
+// A task goes by its name if neither report has that twice. Ids of dumps are only numbers, and
+// change when a node is added. So a task with such an id is one of its name's, in the order of the
+// report. Any other goes by its id. The first letter keeps the three apart.
 enum { IN_KEY = 1 };
 
 // How often a report has each name is in `times`, if that is more than once.
@@ -163,21 +164,44 @@ static void count_names(const json_t *report, json_t *times)
     json_decref(once);
 }
 
+// Counts the tasks of a repeated name that came before; negative: no memory.
+static long long count_before(json_t *counts, const char *name)
+{
+    const long long num = json_integer_value(json_object_get(counts, name));
+    return json_object_set_new(counts, name, json_integer(num + 1)) == 0 ? num : -1;
+}
+
+// NULL: no memory.
+static char *make_key(const json_t *task, const json_t *repeated, json_t *counts)
+{
+    const char *id = text_of(task, "id"), *name = text_of(task, "name");
+    const bool is_number = id[strspn(id, "0123456789")] == '\0';
+    char *key = NULL;
+    int length = -1;
+    if (*name && !json_object_get(repeated, name)) {
+        length = asprintf(&key, "n%s", name);
+    } else if (*name && is_number) {
+        const long long num = count_before(counts, name);
+        length = num < 0 ? -1 : asprintf(&key, "k%s (%lld)", name, num + 1);
+    } else {
+        length = asprintf(&key, "i%s", id);
+    }
+    return length < 0 ? NULL : key;
+}
+
 // The tasks of a report by their keys; false: no memory.
 static bool index_tasks(const json_t *report, const json_t *repeated, json_t *index)
 {
-    json_t *task;
+    json_t *counts = json_object(), *task;
     size_t i;
-    bool done = index;
+    bool done = index && counts;
     json_array_foreach(json_object_get(report, "tasks"), i, task)
     {
-        const char *id = text_of(task, "id"), *name = text_of(task, "name");
-        const bool by_name = *name && !json_object_get(repeated, name);
-        char *key = NULL;
-        done = done && asprintf(&key, "%c%s", by_name ? 'n' : 'i', by_name ? name : id) >= 0 &&
-               json_object_set(index, key, task) == 0;
+        char *key = done ? make_key(task, repeated, counts) : NULL;
+        done = key && json_object_set(index, key, task) == 0;
         free(key);
     }
+    json_decref(counts);
     return done;
 }
 
