@@ -2,9 +2,9 @@
 // The recorder: a library that stands before the driver, forwards all calls, and notes some.
 //
 // It is a library of its own, libbraid_record.so. One lock guards all that it knows. Under it the
-// driver is asked about streams, which runs no code of the program. When the record is done, it is
-// also asked for the contents of memory.
-// Each thread has notes of its operations, and adds to them without the lock (notes.h).
+// driver is asked about streams and events, which runs no code of the program. When the record is
+// done, it is also asked for the contents of memory. Each thread has notes of its operations, and
+// adds to them without the lock (notes.h).
 #ifndef BRAID_RECORD_RECORDER_H
 #define BRAID_RECORD_RECORDER_H
 

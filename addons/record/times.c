@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // When work ran on the device: an event before each operation on its stream, and one behind.
 //
-// The driver is called beside the lock. A time has in it all that the stream did between both
-// events. So it is never shorter than the kernel's, and may be longer.
+// Events are made and recorded beside the lock, and read and destroyed under it. A time has in it
+// all that the stream did between both events. So it is never shorter than the kernel's, and may be
+// longer.
 #include <stdio.h>
 
 #include "base/host_memory.h"
@@ -81,13 +82,35 @@ static bool elapsed(word from, word to, int64_t *out_ns)
     return true;
 }
 
-// Under the lock.
-static void put_back(struct timing *all)
+// Under the lock. NULL: none has its events.
+static struct timing *find_first(void)
 {
-    struct timing **last = &recorder.timings;
-    while (*last)
-        last = &(*last)->next;
-    *last = all;
+    struct timing *first = recorder.timings;
+    while (first && !first->begin)
+        first = first->next;
+    return first;
+}
+
+// Under the lock, since another thread may end a context, and the driver gives handles again. If
+// another thread is at a mark too, the second one finds no events.
+static void read_times(bool is_over)
+{
+    const struct timing *first = find_first();
+    int64_t least = 0;
+    for (struct timing *at = recorder.timings; at; at = at->next) {
+        if (!at->begin)
+            continue;
+        at->is_known = is_over && elapsed(first->begin, at->begin, &at->begin_ns) &&
+                       elapsed(first->begin, at->end, &at->end_ns);
+        least = at->is_known && at->begin_ns < least ? at->begin_ns : least;
+    }
+    for (struct timing *at = recorder.timings; at; at = at->next) {
+        if (!at->begin)
+            continue;
+        at->begin_ns -= least;
+        at->end_ns -= least;
+        destroy_events(at);
+    }
 }
 
 // The program is at a mark. Other threads may go on: their later operations are in no frame. A wait
@@ -95,29 +118,15 @@ static void put_back(struct timing *all)
 void recorder_take_times(void)
 {
     recorder_lock();
-    struct timing *const all = recorder.timings, *first = all;
-    recorder.timings = NULL; // another thread may be at a mark, too
+    const bool has_any = find_first() != NULL;
     recorder_unlock();
-    int64_t least = 0;
-    while (first && !first->begin)
-        first = first->next;
     const bool captures = atomic_load(&recorder.captures) > 0;
-    const bool is_over = first && !captures && ASK("cuCtxSynchronize", 0, 0, 0, 0) == SUCCEEDED;
-    if (first && !is_over)
+    const bool is_over = has_any && !captures && ASK("cuCtxSynchronize", 0, 0, 0, 0) == SUCCEEDED;
+    if (has_any && !is_over)
         fprintf(stderr, "braid record: %s at the end of the last frame: the record has no times\n",
                 captures ? "a stream captures" : "the driver does not wait for the device");
-    for (struct timing *at = all; at; at = at->next) {
-        at->is_known = is_over && at->begin && elapsed(first->begin, at->begin, &at->begin_ns) &&
-                       elapsed(first->begin, at->end, &at->end_ns);
-        least = at->is_known && at->begin_ns < least ? at->begin_ns : least;
-    }
-    for (struct timing *at = all; at; at = at->next) {
-        at->begin_ns -= least;
-        at->end_ns -= least;
-        destroy_events(at);
-    }
     recorder_lock();
-    put_back(all);
+    read_times(is_over);
     recorder_unlock();
 }
 

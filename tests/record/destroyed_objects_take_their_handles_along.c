@@ -4,10 +4,12 @@
 #include "record/program.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { ROUNDS = 8 };
+enum { ROUNDS = 8, EVENTS = 4 };
 
 #define TEXT(name)                                                                                 \
     ".version 7.8\n.target sm_90\n.address_size 64\n.global .u32 " name "_number;\n"               \
@@ -118,6 +120,56 @@ static void use_graphs(void)
     must(cuGraphDestroy(graph));
 }
 
+// ---- a context that goes while a mark waits for the device ----
+
+static pthread_barrier_t waits, is_destroyed; // two threads meet there
+static CUcontext late;
+static CUevent events[EVENTS];
+
+// The driver gives the handles of the recorder's events to those of the program.
+static void *destroy_late(void *unused)
+{
+    (void)unused;
+    pthread_barrier_wait(&waits);
+    must(cuCtxDestroy_v2(late));
+    must(cuCtxSetCurrent(program.context));
+    for (int i = 0; i < EVENTS; i++)
+        must(cuEventCreate(&events[i], 0));
+    pthread_barrier_wait(&is_destroyed);
+    return NULL;
+}
+
+// The mark waits for this, and then looks at its events.
+static void let_destroy(void *unused)
+{
+    (void)unused;
+    usleep(50000);
+    pthread_barrier_wait(&waits);
+    pthread_barrier_wait(&is_destroyed);
+}
+
+static void mark_while_a_context_goes(void)
+{
+    pthread_t thread;
+    CUdeviceptr memory;
+    assert_int_equal(pthread_barrier_init(&waits, NULL, 2), 0);
+    assert_int_equal(pthread_barrier_init(&is_destroyed, NULL, 2), 0);
+    must(cuCtxCreate_v2(&late, 0, 0));
+    must(cuMemAlloc_v2(&memory, 64));
+    for (int i = 0; i < EVENTS; i++)
+        must(cuMemsetD32Async(memory, 0, 16, NULL));
+    must(cuCtxSynchronize());
+    must(cuCtxSetCurrent(program.context));
+    must(cuLaunchHostFunc(NULL, let_destroy, NULL));
+    assert_int_equal(pthread_create(&thread, NULL, destroy_late, NULL), 0);
+    assert_true(braid_record_frame_mark());
+    pthread_join(thread, NULL);
+    for (int i = 0; i < EVENTS; i++)
+        must(cuEventDestroy_v2(events[i]));
+}
+
+// ---- the record ----
+
 // Each context's null stream is another.
 static void check_launch(const braid_record_contents *contents, const braid_record_operation *row,
                          const char **name_on, uint32_t *num)
@@ -191,7 +243,7 @@ static void handles_go_with_their_objects(void **state)
     use_graphs();
     // The recorder destroys its own events alone.
     must(cuEventCreate(&event, 0));
-    assert_true(braid_record_frame_mark());
+    mark_while_a_context_goes();
     must(cuEventDestroy_v2(event));
     check(open_own_record());
     close_own_record();
