@@ -277,13 +277,14 @@ static word load_module(const struct driver_call *call, word *words)
     return answer;
 }
 
+// Functions of a module that nobody has seen have no module. One may be of this one.
 static word unload_module(const struct driver_call *call, word *words)
 {
-    recorder_lock();
-    const uint32_t module = is_done() ? BRAID_RECORD_NONE : recorder_find_module(words[0]);
-    recorder_unlock();
-    if (module == BRAID_RECORD_NONE)
+    if (is_done())
         return call_driver(call, words);
+    recorder_lock();
+    const uint32_t module = recorder_find_module(words[0]);
+    recorder_unlock();
     lose_memory(module, BRAID_RECORD_NONE);
     recorder_lock();
     recorder_forget_module(module);

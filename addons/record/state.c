@@ -231,12 +231,13 @@ static bool is_module_of_context(uint32_t module, uint32_t context)
     return ((const braid_record_module *)recorder.modules.items)[module].context == context;
 }
 
-// Libraries have no context, but functions of their kernels have. Nobody knows which.
+// Libraries have no context, but functions of their kernels have. Nobody knows which. The same
+// holds for functions without a module that is known.
 static bool is_kernel_of_context(uint32_t kernel, uint32_t context)
 {
     const uint32_t module = module_of_kernel(kernel);
-    return module != BRAID_RECORD_NONE && (is_module_of_context(module, context) ||
-                                           is_module_of_context(module, BRAID_RECORD_NONE));
+    return module == BRAID_RECORD_NONE || is_module_of_context(module, context) ||
+           is_module_of_context(module, BRAID_RECORD_NONE);
 }
 
 static bool is_stream_of_context(uint32_t stream, uint32_t context)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 8, EVENTS = 4 };
+enum { ROUNDS = 8, EVENTS = 4, UNSEEN = 4 };
 
 #define TEXT(name)                                                                                 \
     ".version 7.8\n.target sm_90\n.address_size 64\n.global .u32 " name "_number;\n"               \
@@ -85,16 +85,55 @@ static void refuse(CUcontext primary)
     assert_int_not_equal(cuCtxDestroy_v2(primary), CUDA_SUCCESS);
 }
 
+// A call that the recorder does not see.
+static void *find_unseen(const char *name)
+{
+    void *driver = dlopen(getenv("BRAID_RECORD_REAL"), RTLD_LAZY | RTLD_NOLOAD);
+    void *call = dlsym(driver, name);
+    assert_non_null(call);
+    dlclose(driver);
+    return call;
+}
+
+static CUmodule launch_unseen(int number)
+{
+    typedef CUresult load_data(CUmodule *, const void *);
+    typedef CUresult get_function(CUfunction *, CUmodule, const char *);
+    static CUfunction before;
+    CUmodule module;
+    CUfunction function;
+    must(((load_data *)(uintptr_t)find_unseen("cuModuleLoadData"))(&module, texts[number % 2]));
+    must(((get_function *)(uintptr_t)find_unseen("cuModuleGetFunction"))(&function, module,
+                                                                         names[number % 2]));
+    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    assert_true(number == 0 || function == before);
+    before = function;
+    return module;
+}
+
+// Modules that a runtime loads by ways of its own. They go by themselves, or with a context.
+static void use_unseen_modules(void)
+{
+    CUcontext context;
+    for (int i = 0; i < UNSEEN; i++) {
+        must(cuCtxCreate_v2(&context, 0, 0));
+        const CUmodule module = launch_unseen(i);
+        if (i < UNSEEN / 2)
+            must(cuModuleUnload(module));
+        if (i < UNSEEN / 2)
+            must(cuModuleUnload(launch_unseen(++i)));
+        must(cuCtxDestroy_v2(context));
+    }
+}
+
 // Graphs with a conditional node, the second of which the recorder does not see made.
 static CUgraph make_branch(bool is_seen, CUgraphConditionalNodeType kind, CUgraphNode *out_node)
 {
     typedef CUresult add_node(CUgraphNode *, CUgraph, const CUgraphNode *, const CUgraphEdgeData *,
                               size_t, CUgraphNodeParams *);
-    void *driver = dlopen(getenv("BRAID_RECORD_REAL"), RTLD_LAZY | RTLD_NOLOAD);
-    add_node *unseen = (add_node *)(uintptr_t)dlsym(driver, "cuGraphAddNode_v2");
+    add_node *unseen = (add_node *)(uintptr_t)find_unseen("cuGraphAddNode_v2");
     CUgraph graph;
     CUgraphConditionalHandle handle;
-    assert_non_null(unseen);
     must(cuGraphCreate(&graph, 0));
     must(cuGraphConditionalHandleCreate(&handle, graph, program.context, 0,
                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
@@ -102,7 +141,6 @@ static CUgraph make_branch(bool is_seen, CUgraphConditionalNodeType kind, CUgrap
                                      .conditional = { .handle = handle, .type = kind, .size = 1 } };
     parameters.conditional.ctx = program.context;
     must((is_seen ? cuGraphAddNode_v2 : unseen)(out_node, graph, NULL, NULL, 0, &parameters));
-    dlclose(driver);
     return graph;
 }
 
@@ -172,12 +210,15 @@ static void mark_while_a_context_goes(void)
 
 // Each context's null stream is another.
 static void check_launch(const braid_record_contents *contents, const braid_record_operation *row,
-                         const char **name_on, uint32_t *num)
+                         const char **name_on, uint32_t *num, uint32_t *num_unseen)
 {
     const braid_record_kernel *kernel = &contents->kernels[row->work.kernel];
     if (strcmp(kernel->name, "nothing") == 0)
         return;
-    assert_int_not_equal(kernel->module, BRAID_RECORD_NONE);
+    if (kernel->module == BRAID_RECORD_NONE) {
+        assert_string_equal(kernel->name, names[(*num_unseen)++ % 2]);
+        return;
+    }
     if (name_on[row->stream]) {
         assert_string_equal(name_on[row->stream], kernel->name);
         return;
@@ -188,7 +229,7 @@ static void check_launch(const braid_record_contents *contents, const braid_reco
 
 static void check(const braid_record_contents *contents)
 {
-    uint32_t num_launches = 0, num_waits = 0, num_memory = 0, num_variables = 0;
+    uint32_t num_launches = 0, num_unseen = 0, num_waits = 0, num_memory = 0, num_variables = 0;
     for (uint32_t i = 1; i < contents->num_streams; i++)
         assert_int_not_equal(contents->streams[i].context, contents->streams[i - 1].context);
     const char **name_on = calloc(contents->num_streams, sizeof(*name_on));
@@ -196,7 +237,7 @@ static void check(const braid_record_contents *contents)
     for (uint32_t i = 0; i < contents->num_operations; i++) {
         const braid_record_operation *row = &contents->operations[i];
         if (row->work.kind == BRAID_RECORD_KERNEL)
-            check_launch(contents, row, name_on, &num_launches);
+            check_launch(contents, row, name_on, &num_launches, &num_unseen);
         assert_int_not_equal(row->work.kind, BRAID_RECORD_CONDITIONAL);
         if (row->work.kind != BRAID_RECORD_EVENT_WAIT)
             continue;
@@ -215,6 +256,7 @@ static void check(const braid_record_contents *contents)
         assert_true(contents->nodes[i].work.kind != BRAID_RECORD_CONDITIONAL ||
                     contents->nodes[i].work.condition == BRAID_RECORD_WHILE);
     assert_int_equal(num_launches, 2 * ROUNDS);
+    assert_int_equal(num_unseen, UNSEEN);
     assert_int_equal(num_waits, 2 * ROUNDS);
     assert_int_equal(num_memory, 2 * ROUNDS);
     assert_int_equal(num_variables, 2 * ROUNDS + 1);
@@ -235,6 +277,7 @@ static void handles_go_with_their_objects(void **state)
     assert_true(braid_record_frame_mark());
     must(cuModuleUnload(module));
     use_created_contexts();
+    use_unseen_modules();
     use_primary_contexts();
     must(cuCtxSetCurrent(program.context));
     refuse(program.context);
