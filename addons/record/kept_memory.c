@@ -80,6 +80,13 @@ void recorder_forget_memory(bool of_end)
     recorder.memory.num = num;
 }
 
+// Pools and mappings outlive their context. Then any other one may copy them.
+static word context_of(const braid_record_allocation *row)
+{
+    const word context = recorder_find_context(row->context);
+    return context ? context : recorder_context();
+}
+
 // ---- the begin of a frame ----
 
 // Under the lock: the memory that the program has. Returns its bytes.
@@ -107,7 +114,7 @@ static enum copied copy_bytes(const braid_record_memory *memory, void *to)
 {
     recorder_lock();
     const braid_record_allocation row = *find_row(memory);
-    const word context = recorder_find_context(row.context);
+    const word context = context_of(&row);
     bool is_missing = is_gone(memory), is_copied = is_of_host(&row);
     if (!is_missing && is_copied)
         memcpy(to, (const void *)(uintptr_t)row.address, memory->num_bytes);
@@ -226,7 +233,7 @@ void recorder_keep_end(uint32_t number)
     recorder_lock();
     const braid_record_allocation row = *find_row(&memory);
     void *to = is_recording() ? take_room(&row, &memory) : NULL;
-    const word context = recorder_find_context(row.context);
+    const word context = context_of(&row);
     recorder_unlock();
     const bool is_copied = to && copy_of_context(context, row.address, to, memory.num_bytes);
     recorder_lock();
@@ -244,8 +251,7 @@ void recorder_keep_all_ends(void)
         braid_record_memory memory = { .allocation = i, .is_of_end = true };
         const braid_record_allocation *row = find_row(&memory);
         void *to = is_gone(&memory) ? NULL : take_room(row, &memory);
-        if (to && copy_of_context(recorder_find_context(row->context), row->address, to,
-                                  memory.num_bytes))
+        if (to && copy_of_context(context_of(row), row->address, to, memory.num_bytes))
             put(&memory);
         else
             braid_free(to);
