@@ -80,6 +80,18 @@ void recorder_forget_memory(bool of_end)
     recorder.memory.num = num;
 }
 
+void recorder_forget_end(uint32_t number)
+{
+    braid_record_memory *rows = recorder.memory.items;
+    size_t num = 0;
+    for (size_t i = 0; i < recorder.memory.num; i++)
+        if (!rows[i].is_of_end || rows[i].allocation != number)
+            rows[num++] = rows[i];
+        else
+            free_bytes(&rows[i]);
+    recorder.memory.num = num;
+}
+
 // Pools and mappings outlive their context. Then any other one may copy them.
 static word context_of(const braid_record_allocation *row)
 {
@@ -187,7 +199,7 @@ void recorder_keep_begin(void)
     braid_array_finish(&list);
 }
 
-// Memory that the frame has freed gets none. Other threads may add rows meanwhile.
+// Memory that the frame has freed gets none. Other threads may add or forget rows meanwhile.
 void recorder_compare_begin(void)
 {
     const bool is_over = wait_for_work();
@@ -198,9 +210,9 @@ void recorder_compare_begin(void)
         void *bytes = row.is_of_end ? NULL : braid_allocate(row.num_bytes);
         const bool is_copied = bytes && copy_bytes(&row, bytes) == COPIED;
         recorder_lock();
-        if (is_copied)
-            ((braid_record_memory *)recorder.memory.items)[i].digest_behind =
-                braid_record_get_digest(bytes, row.num_bytes);
+        braid_record_memory *now = recorder.memory.items;
+        if (is_copied && i < recorder.memory.num && now[i].bytes == row.bytes)
+            now[i].digest_behind = braid_record_get_digest(bytes, row.num_bytes);
         braid_free(bytes);
     }
     recorder_unlock();

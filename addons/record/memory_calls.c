@@ -142,6 +142,8 @@ static word free_memory(const struct driver_call *call, word *words)
         recorder_free_memory(work.memory, begun.number);
     else
         recorder_keep_memory(work.memory, words[0]);
+    if (answer != SUCCEEDED && is_recording())
+        recorder_forget_end(work.memory);
     recorder_unlock();
     recorder_end(&begun, &work, answer);
     return answer;

@@ -253,6 +253,8 @@ void recorder_compare_begin(void);
 void recorder_forget_memory(bool of_end);
 // The first bytes of memory before it goes, without the lock.
 void recorder_keep_end(uint32_t memory);
+// Under the lock, while recording: it did not go.
+void recorder_forget_end(uint32_t memory);
 // The same of all memory, under the lock, when no calls are noted any more.
 void recorder_keep_all_ends(void);
 
