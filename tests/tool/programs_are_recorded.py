@@ -123,9 +123,12 @@ def memory_is_kept_at_both_moments():
     done = braid("run", FILE, "--frames", "3")
     if "are taken in this process" not in done.err:  # by chance
         assert done.status == 0 and "1 block with 4 bytes" in done.out and "all memory ends as in the program" in done.out, done
-    for wrong in ("3", "begin", "end:", "end:x", "begin:3x", "middle:3"):
+    for wrong in ("3", "begin", "middle:3"):
         done = record("--memory", wrong, "--", PROGRAM, "5")
         assert done.status == 2 and f"--memory takes begin:N or end:N, with N bytes, and not '{wrong}'" in done.err, done
+    for when, wrong in (("end", ""), ("end", "x"), ("begin", "3x"), ("begin", "-1"), ("end", "0"), ("begin", 20 * "9")):
+        done = record("--marks", "--memory", f"{when}:{wrong}", "--", PROGRAM, "5")
+        assert done.status == 2 and f"--memory {when}:N takes a whole number from 1 to " in done.err and f"not '{wrong}'" in done.err, done
 
 
 def a_record_that_cannot_be_written_changes_no_result():

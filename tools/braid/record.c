@@ -51,10 +51,10 @@ struct options {
 static enum exit_status read_kept(char *text, void *place)
 {
     struct kept *kept = place;
-    char rest;
-    if (sscanf(text, "begin:%" SCNu64 "%c", &kept->begin, &rest) == 1 ||
-        sscanf(text, "end:%" SCNu64 "%c", &kept->end, &rest) == 1)
-        return EXIT_DONE;
+    if (strncmp(text, "begin:", 6) == 0)
+        return argument_read_number("--memory begin:N", text + 6, 1, UINT64_MAX, &kept->begin);
+    if (strncmp(text, "end:", 4) == 0)
+        return argument_read_number("--memory end:N", text + 4, 1, UINT64_MAX, &kept->end);
     return fail(EXIT_BAD_FILE, "--memory takes begin:N or end:N, with N bytes, and not '%s'", text);
 }
 
