@@ -89,8 +89,10 @@ uint32_t recorder_number_event(word event, uint32_t context)
 {
     const uint32_t known = number(&recorder.event_of, event + 1, &recorder.num_events);
     const uint32_t none = BRAID_RECORD_NONE;
-    while (recorder.context_of_event.num < recorder.num_events && !recorder.failed)
-        recorder.failed = !braid_array_put(&recorder.context_of_event, &none, sizeof(none));
+    bool has_room = true;
+    while (recorder.context_of_event.num < recorder.num_events && has_room)
+        has_room = braid_array_put(&recorder.context_of_event, &none, sizeof(none));
+    recorder.failed = recorder.failed || !has_room;
     if (context != none && known < recorder.context_of_event.num)
         ((uint32_t *)recorder.context_of_event.items)[known] = context;
     return known;
@@ -247,7 +249,8 @@ static bool is_stream_of_context(uint32_t stream, uint32_t context)
 
 static bool is_event_of_context(uint32_t event, uint32_t context)
 {
-    return ((const uint32_t *)recorder.context_of_event.items)[event] == context;
+    return event < recorder.context_of_event.num && // else memory ran out
+           ((const uint32_t *)recorder.context_of_event.items)[event] == context;
 }
 
 static const braid_record_allocation *allocation(uint32_t memory)
