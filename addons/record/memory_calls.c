@@ -335,15 +335,19 @@ static word get_function(const struct driver_call *call, word *words)
     return answer;
 }
 
-// cuKernelGetFunction(function *, kernel)
+// cuKernelGetFunction(function *, kernel): a context that went may have taken the kernel along.
 static word join_kernel(const struct driver_call *call, word *words)
 {
     const word answer = call_driver(call, words);
     if (answer != SUCCEEDED || is_done())
         return answer;
     recorder_lock();
-    const uint32_t kernel = braid_pointer_map_get(&recorder.kernel_of, (void *)(uintptr_t)words[1]);
-    if (kernel != POINTER_MAP_NONE)
+    uint32_t kernel = braid_pointer_map_get(&recorder.kernel_of, (void *)(uintptr_t)words[1]);
+    recorder_unlock();
+    if (kernel == POINTER_MAP_NONE)
+        kernel = recorder_number_kernel(words[1]);
+    recorder_lock();
+    if (kernel != BRAID_RECORD_NONE)
         recorder_join_kernel(*(const word *)(uintptr_t)words[0], kernel);
     recorder_unlock();
     return answer;

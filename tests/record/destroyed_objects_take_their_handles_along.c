@@ -126,6 +126,24 @@ static void use_unseen_modules(void)
     }
 }
 
+// The kernels of a library outlive contexts, and their functions do not.
+static void use_library(void)
+{
+    CUcontext context;
+    CUlibrary library;
+    CUkernel kernel;
+    CUfunction function;
+    must(cuLibraryLoadData(&library, TEXT("of_library"), NULL, NULL, 0, NULL, NULL, 0));
+    must(cuLibraryGetKernel(&kernel, library, "of_library"));
+    must(cuCtxCreate_v2(&context, 0, 0));
+    must(cuCtxDestroy_v2(context));
+    must(cuCtxSetCurrent(program.context));
+    must(cuKernelGetFunction(&function, kernel));
+    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    must(cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    must(cuLibraryUnload(library));
+}
+
 // Graphs with a conditional node, the second of which the recorder does not see made.
 static CUgraph make_branch(bool is_seen, CUgraphConditionalNodeType kind, CUgraphNode *out_node)
 {
@@ -215,6 +233,11 @@ static void check_launch(const braid_record_contents *contents, const braid_reco
     const braid_record_kernel *kernel = &contents->kernels[row->work.kernel];
     if (strcmp(kernel->name, "nothing") == 0)
         return;
+    if (strcmp(kernel->name, "of_library") == 0) {
+        assert_int_not_equal(kernel->module, BRAID_RECORD_NONE);
+        assert_true(contents->modules[kernel->module].is_library);
+        return;
+    }
     if (kernel->module == BRAID_RECORD_NONE) {
         assert_string_equal(kernel->name, names[(*num_unseen)++ % 2]);
         return;
@@ -280,6 +303,7 @@ static void handles_go_with_their_objects(void **state)
     use_unseen_modules();
     use_primary_contexts();
     must(cuCtxSetCurrent(program.context));
+    use_library();
     refuse(program.context);
     must(cuCtxSetCurrent(program.context));
     launch_nothing(NULL);
