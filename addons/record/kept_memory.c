@@ -30,15 +30,22 @@ static bool is_of_device(const braid_record_allocation *row)
            row->kind == BRAID_RECORD_VARIABLE;
 }
 
-// Waits for the context's work, and copies memory of it, if there is any.
+static bool is_capturing(void)
+{
+    return atomic_load(&recorder.captures) > 0;
+}
+
+// Waits for the context's work, and copies memory of it, if there is any. Both would end a capture,
+// which may begin during the wait.
 static bool copy_of_context(word context, word address, void *to, uint64_t num)
 {
     word before = 0;
-    if (ASK("cuCtxPushCurrent_v2", context, 0, 0, 0) != SUCCEEDED)
+    if (is_capturing() || ASK("cuCtxPushCurrent_v2", context, 0, 0, 0) != SUCCEEDED)
         return false;
-    const bool is_copied =
-        ASK("cuCtxSynchronize", 0, 0, 0, 0) == SUCCEEDED &&
-        (!to || ASK("cuMemcpyDtoH_v2", POINTER(to), address, num, 0) == SUCCEEDED);
+    bool is_copied = ASK("cuCtxSynchronize", 0, 0, 0, 0) == SUCCEEDED;
+    if (to)
+        is_copied = is_copied && !is_capturing() &&
+                    ASK("cuMemcpyDtoH_v2", POINTER(to), address, num, 0) == SUCCEEDED;
     ASK("cuCtxPopCurrent_v2", POINTER(&before), 0, 0, 0);
     return is_copied;
 }
@@ -151,10 +158,10 @@ static bool take(braid_record_memory *memory)
     return copied != REFUSED;
 }
 
-// Waits for all contexts. The wait would end a capture.
+// Waits for all contexts.
 static bool wait_for_work(void)
 {
-    bool is_over = atomic_load(&recorder.captures) == 0;
+    bool is_over = true;
     recorder_lock();
     const uint32_t num = recorder.num_contexts;
     recorder_unlock();
@@ -183,7 +190,7 @@ void recorder_keep_begin(void)
                 "braid record: the program has %" PRIu64 " bytes of memory, and --memory allows "
                 "%" PRIu64 ": the record has none of them\n",
                 bytes, recorder.most_at_begin);
-    else if (!is_taken && atomic_load(&recorder.captures) > 0)
+    else if (!is_taken && is_capturing())
         fputs("braid record: a stream captures where the last frame begins: the record has none of "
               "the program's memory\n",
               stderr);
@@ -220,13 +227,12 @@ void recorder_compare_begin(void)
 
 // ---- the end of an allocation ----
 
-// Under the lock: room for its bytes. NULL: none are kept. A copy without a stream would end a
-// capture.
+// Under the lock: room for its bytes. NULL: none are kept.
 static void *take_room(const braid_record_allocation *row, braid_record_memory *memory)
 {
     const uint64_t num = row->bytes < recorder.most_at_end ? row->bytes : recorder.most_at_end;
     if (!num || !is_of_device(row) || num > recorder.most_stored - recorder.stored_bytes ||
-        atomic_load(&recorder.captures) > 0)
+        is_capturing())
         return NULL;
     void *to = braid_allocate(num);
     recorder.failed |= !to;
