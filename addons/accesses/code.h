@@ -21,6 +21,7 @@ enum code_operation {
     CODE_SHIFT_LEFT,
     CODE_SHIFT_RIGHT,
     CODE_INSERT,  // bits of the first operand, at a place in the second
+    CODE_EXTRACT, // bits of the first operand, from a place
     CODE_CONVERT, // from a floating-point number
     CODE_LOCATE,  // its result is an address in local memory
     CODE_LOAD,

@@ -113,6 +113,7 @@ static enum code_operation find_operation(const struct opcode *opcode, unsigned 
         { "shl", CODE_SHIFT_LEFT },
         { "shr", CODE_SHIFT_RIGHT },
         { "bfi", CODE_INSERT },
+        { "bfe", CODE_EXTRACT },
         { "alloca", CODE_LOCATE },
         { "setp", CODE_NOTHING },
         { "set", CODE_NOTHING },

@@ -699,6 +699,7 @@ static void run(const struct place *place)
         break;
     case CODE_SHIFT_LEFT:
     case CODE_SHIFT_RIGHT:
+    case CODE_EXTRACT:
         shift(place, place->instruction->operation == CODE_SHIFT_LEFT);
         break;
     case CODE_INSERT:

@@ -63,6 +63,12 @@ static void shifts_add_up(void **state)
         { LOAD_WORD
           "shr.u64 %w1, %w0, 8;\nshl.b64 %w2, %w1, 5;\nshl.b64 %w3, %w2, 3;\n" USE_BESIDE("w3"),
           LOADED },
+        { LOAD_WORD "bfe.u64 %w1, %w0, 12, 52;\nshl.b64 %w2, %w1, 12;\n" USE_BESIDE("w2"), LOADED },
+        { LOAD_WORD "bfe.u64 %w1, %w0, 32, 16;\nshl.b64 %up, %w1, 32;\ncvt.u32.u64 %r1, %w0;\n"
+                    "cvt.u64.u32 %low, %r1;\n" USE_BOTH,
+          LOADED },
+        { LOAD_WORD "shl.b64 %w1, %w0, 16;\nbfe.u64 %w2, %w1, 16, 48;\n" USE_BESIDE("w2"), LOADED },
+        { LOAD_WORD "bfe.u64 %w1, %w0, %r0, 48;\n" USE_BESIDE("w1"), LOADED },
         { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"
           "cvt.u64.u32 %u0, %r1;\nshl.b64 %u1, %u0, 15;\nshl.b64 %u2, %u1, 15;\n"
           "mul.lo.s64 %up, %u2, 4;\n" LOAD_A USE_BOTH,
@@ -100,6 +106,7 @@ static void shifts_of_indexes_are_no_addresses(void **state)
         { LOAD_WORD
           "cvt.u32.u64 %r0, %w0;\nshl.b32 %r1, %r0, 4;\nmad.wide.u32 %x, %r1, 256, %d0;\n" USE("x"),
           "0+0rw" },
+        { LOAD_WORD "bfe.u64 %w1, %w0, 5, 20;\nmad.lo.s64 %x, %w1, 256, %d0;\n" USE("x"), "0+0rw" },
         { LOAD_A "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\nmul.lo.s32 %r2, %r0, %r1;\n"
                  "mul.wide.u32 %d1, %r1, 256;\nmad.wide.u32 %d2, %r2, 4, %d1;\n"
                  "add.s64 %x, %d2, %d0;\n" USE("x"),
