@@ -200,8 +200,12 @@ static void narrow(struct source_sets *sets, enum source_change change, uint64_t
     case SOURCE_HIGH: // the set has the half, too
         break;
     case SOURCE_LOADED:
-    case SOURCE_SHIFTED:
         put_loaded(sets, SOURCE_PART, source_left(source));
+        break;
+    case SOURCE_SHIFTED: // its lower half has bits of the upper one, and may bring these back
+        put_loaded(sets, SOURCE_PART, 0);
+        if (change != SOURCE_UPPER)
+            put_source(sets, source);
         break;
     case SOURCE_POINTED:
         put_loaded(sets, SOURCE_PART, 0);

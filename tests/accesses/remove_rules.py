@@ -35,6 +35,7 @@ RULES = {
         ("is_known ? most - by : most", "is_known ? least : most"),
         ("(source_offset(source) + least) & ~7u", "source_offset(source) + least + 7"),
         ("        put_shifted(sets, is_pointed || !source_left(source) ? least : 1, by);", "        put_shifted(sets, least, by);"),
+        ("        if (change != SOURCE_UPPER)\n            put_source(sets, source);\n", ""),
         ("        if (is_upper)\n            put_loaded(sets, SOURCE_LOADED, 0);\n", ""),
         ("        if (left > UPPER)\n            put_loaded(sets, SOURCE_LOADED, left - UPPER);\n", ""),
         ("        if (is_upper)\n            put(sets, SOURCE_HIGH, source_item(source), source_offset(source));\n", ""),

@@ -69,6 +69,14 @@ static void shifts_add_up(void **state)
           LOADED },
         { LOAD_WORD "shl.b64 %w1, %w0, 16;\nbfe.u64 %w2, %w1, 16, 48;\n" USE_BESIDE("w2"), LOADED },
         { LOAD_WORD "bfe.u64 %w1, %w0, %r0, 48;\n" USE_BESIDE("w1"), LOADED },
+        { LOAD_WORD
+          "shr.u64 %w1, %w0, 16;\ncvt.u32.u64 %r1, %w1;\ncvt.u64.u32 %u0, %r1;\n"
+          "shl.b64 %up, %u0, 16;\ncvt.u16.u64 %h1, %w0;\ncvt.u64.u16 %low, %h1;\n" USE_BOTH,
+          LOADED },
+        { LOAD_WORD "shr.u64 %w1, %w0, 24;\nmov.b64 {%r1, %r2}, %w1;\ncvt.u32.u64 %r3, %w0;\n"
+                    "and.b32 %r4, %r3, 16777215;\ncvt.u64.u32 %low, %r4;\n"
+                    "mul.wide.u32 %up, %r1, 16777216;\n" USE_BOTH,
+          LOADED },
         { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"
           "cvt.u64.u32 %u0, %r1;\nshl.b64 %u1, %u0, 15;\nshl.b64 %u2, %u1, 15;\n"
           "mul.lo.s64 %up, %u2, 4;\n" LOAD_A USE_BOTH,
@@ -107,6 +115,9 @@ static void shifts_of_indexes_are_no_addresses(void **state)
           "cvt.u32.u64 %r0, %w0;\nshl.b32 %r1, %r0, 4;\nmad.wide.u32 %x, %r1, 256, %d0;\n" USE("x"),
           "0+0rw" },
         { LOAD_WORD "bfe.u64 %w1, %w0, 5, 20;\nmad.lo.s64 %x, %w1, 256, %d0;\n" USE("x"), "0+0rw" },
+        { LOAD_WORD
+          "shr.u64 %w1, %w0, 5;\ncvt.u32.u64 %r1, %w1;\nmad.wide.u32 %x, %r1, 256, %d0;\n" USE("x"),
+          "0+0rw" },
         { LOAD_A "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\nmul.lo.s32 %r2, %r0, %r1;\n"
                  "mul.wide.u32 %d1, %r1, 256;\nmad.wide.u32 %d2, %r2, 4, %d1;\n"
                  "add.s64 %x, %d2, %d0;\n" USE("x"),
