@@ -165,6 +165,12 @@ static uint32_t shifted_by(const struct place *place, uint32_t set, uint32_t ind
     return bits > 0 && number ? shifted : join(place, set, shifted);
 }
 
+// The least number has no other sign.
+static int64_t negated(int64_t number)
+{
+    return (int64_t)(0 - (uint64_t)number);
+}
+
 // A power of two in a number, which may be below zero, shifts to the left. A large number counts as
 // one.
 static uint32_t product_by(const struct place *place, uint32_t set, int64_t factor)
@@ -199,9 +205,23 @@ static uint32_t product_with(const struct place *place, uint32_t set,
                     : product_by(place, set, factor->number);
 }
 
+// By a power of two that is a number, it is a shift to the right.
+static uint32_t quotient(const struct place *place)
+{
+    const struct code_value *by = number_of(place, 2);
+    const uint64_t size = by ? (uint64_t)(by->number < 0 ? negated(by->number) : by->number) : 0;
+    const uint32_t set = sources_of_operand(place, operand_at(place, 1));
+    if (size == 1)
+        return set;
+    return !size || (size & (size - 1)) ? change(place, SOURCE_MULTIPLY, sources_from(place, 1))
+                                        : shifted_right(place, set, __builtin_ctzll(size));
+}
+
 static uint32_t product(const struct place *place)
 {
     uint32_t set = 0;
+    if (begins(place, "div"))
+        return quotient(place);
     for (uint32_t i = 1; i <= 2; i++)
         set = join(place, set,
                    product_with(place, sources_of_operand(place, operand_at(place, i)),
@@ -269,12 +289,6 @@ static bool operand_falls(const struct place *place, uint32_t index)
 static uint32_t sunk_if(const struct place *place, bool falls, uint32_t set)
 {
     return falls ? change(place, SOURCE_SINK, set) : set;
-}
-
-// The least number has no other sign.
-static int64_t negated(int64_t number)
-{
-    return (int64_t)(0 - (uint64_t)number);
 }
 
 // An address that is subtracted goes to no known step.

@@ -72,6 +72,8 @@ RULES = {
         ("bits > 0 && bits < HALF_BITS", "false"),
         ("        set = shifted_by(place, set, 2, left);", "        ;"),
         ("    return bits > 0 && number ? shifted : join(place, set, shifted);", "    return shifted;"),
+        ("    if (begins(place, \"div\"))\n        return quotient(place);\n", ""),
+        ("    if (size == 1)\n        return set;\n    return !size", "    return !size"),
         ("    case CODE_EXTRACT:\n", ""),
         ("    return join(place, shifted_by(place, set, 3, true),", "    return join(place, set,"),
         ("                change(place, SOURCE_MOVE_ANYHOW, sources_from(place, 2)));", "                0);"),

@@ -77,6 +77,11 @@ static void shifts_add_up(void **state)
                     "and.b32 %r4, %r3, 16777215;\ncvt.u64.u32 %low, %r4;\n"
                     "mul.wide.u32 %up, %r1, 16777216;\n" USE_BOTH,
           LOADED },
+        { LOAD_WORD "div.u64 %w1, %w0, 8;\nmul.lo.s64 %w2, %w1, 8;\n" USE_BESIDE("w2"), LOADED },
+        { LOAD_WORD
+          "shl.b64 %w1, %w0, 3;\ndiv.s64 %w2, %w1, -8;\nneg.s64 %w3, %w2;\n" USE_BESIDE("w3"),
+          LOADED },
+        { LOAD_WORD "div.u64 %w1, %w0, 1;\n" USE_BESIDE("w1"), LOADED },
         { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"
           "cvt.u64.u32 %u0, %r1;\nshl.b64 %u1, %u0, 15;\nshl.b64 %u2, %u1, 15;\n"
           "mul.lo.s64 %up, %u2, 4;\n" LOAD_A USE_BOTH,
@@ -118,6 +123,9 @@ static void shifts_of_indexes_are_no_addresses(void **state)
         { LOAD_WORD
           "shr.u64 %w1, %w0, 5;\ncvt.u32.u64 %r1, %w1;\nmad.wide.u32 %x, %r1, 256, %d0;\n" USE("x"),
           "0+0rw" },
+        { LOAD_WORD "div.s64 %w1, %w0, 24;\nmad.lo.s64 %x, %w1, 24, %d0;\n" USE("x"), "0+0rw" },
+        { LOAD_WORD "div.s64 %w1, %w0, 8;\nmad.lo.s64 %x, %w1, 24, %d0;\n" USE("x"), LOADED },
+        { LOAD_WORD "div.s64 %w1, %w0, 4;\nmad.lo.s64 %x, %w1, 24, %d0;\n" USE("x"), "0+0rw" },
         { LOAD_A "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\nmul.lo.s32 %r2, %r0, %r1;\n"
                  "mul.wide.u32 %d1, %r1, 256;\nmad.wide.u32 %d2, %r2, 4, %d1;\n"
                  "add.s64 %x, %d2, %d0;\n" USE("x"),
