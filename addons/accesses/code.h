@@ -22,6 +22,7 @@ enum code_operation {
     CODE_SHIFT_RIGHT,
     CODE_INSERT,  // bits of the first operand, at a place in the second
     CODE_EXTRACT, // bits of the first operand, from a place
+    CODE_TURN,    // bits of two operands, each of 4 bytes, at other places
     CODE_CONVERT, // from a floating-point number
     CODE_LOCATE,  // its result is an address in local memory
     CODE_LOAD,

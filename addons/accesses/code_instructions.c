@@ -114,6 +114,8 @@ static enum code_operation find_operation(const struct opcode *opcode, unsigned 
         { "shr", CODE_SHIFT_RIGHT },
         { "bfi", CODE_INSERT },
         { "bfe", CODE_EXTRACT },
+        { "shf", CODE_TURN },
+        { "prmt", CODE_TURN },
         { "alloca", CODE_LOCATE },
         { "setp", CODE_NOTHING },
         { "set", CODE_NOTHING },

@@ -454,6 +454,7 @@ bool braid_falls(const struct code_function *function, const struct code_instruc
     case CODE_STORE:
         return does_any(function, instruction, true, cells);
     case CODE_EXTRACT:
+    case CODE_TURN:
     case CODE_FETCH:
     case CODE_FLOW:
         return does_other(function, instruction, cells);

@@ -343,6 +343,40 @@ static uint32_t insertion(const struct place *place)
                 change(place, SOURCE_MOVE_ANYHOW, sources_from(place, 2)));
 }
 
+// The most bits by which prmt brings a byte of an operand to the left. Each digit tells which byte
+// of both comes to its place.
+static int64_t most_to_left(const struct place *place, uint32_t index)
+{
+    const struct code_value *number = number_of(place, 3);
+    const bool is_plain = braid_ptx_word_is(place->instruction->statement->word, "prmt.b32");
+    int64_t most = 0;
+    if (!number || !is_plain)
+        return HALF_BITS - 8;
+    for (int64_t to = 0; to < 4; to++) {
+        const int64_t from = number->number >> 4 * to & 7;
+        if (from / 4 + 1 == index && to - from % 4 > most)
+            most = to - from % 4;
+    }
+    return 8 * most;
+}
+
+// shf shifts the second operand to the left, and fills it up with the first.
+static uint32_t turned(const struct place *place)
+{
+    const struct code_value *number = number_of(place, 3);
+    const bool is_funnel = begins(place, "shf"), is_right = begins(place, "shf.r");
+    int64_t bits = number ? number->number : HALF_BITS - 1;
+    bits = number && is_right ? HALF_BITS - bits : bits;
+    uint32_t set = 0;
+    for (uint32_t i = 1; i <= 2; i++) {
+        const uint32_t one =
+            change(place, SOURCE_MOVE_ANYHOW, sources_of_operand(place, operand_at(place, i)));
+        const int64_t left = is_funnel ? bits % HALF_BITS : most_to_left(place, i);
+        set = join(place, set, shifted_left(place, one, left));
+    }
+    return set;
+}
+
 // cvta.shared makes an address of any number.
 static uint32_t located(const struct place *place, uint32_t set)
 {
@@ -715,6 +749,9 @@ static void run(const struct place *place)
     case CODE_SHIFT_RIGHT:
     case CODE_EXTRACT:
         shift(place, place->instruction->operation == CODE_SHIFT_LEFT);
+        break;
+    case CODE_TURN:
+        give(place, turned(place));
         break;
     case CODE_INSERT:
         give(place, insertion(place));

@@ -82,6 +82,24 @@ static void shifts_add_up(void **state)
           "shl.b64 %w1, %w0, 3;\ndiv.s64 %w2, %w1, -8;\nneg.s64 %w3, %w2;\n" USE_BESIDE("w3"),
           LOADED },
         { LOAD_WORD "div.u64 %w1, %w0, 1;\n" USE_BESIDE("w1"), LOADED },
+        { LOAD_HALVES "shf.r.wrap.b32 %r2, %r0, %r1, 16;\ncvt.u64.u32 %u1, %r2;\n"
+                      "shl.b64 %up, %u1, 16;\n" USE_BOTH,
+          LOADED },
+        { LOAD_HALVES "shf.l.wrap.b32 %r2, %r0, %r1, 16;\ncvt.u64.u32 %u1, %r2;\n"
+                      "shl.b64 %up, %u1, 16;\n" USE_BOTH,
+          LOADED },
+        { LOAD_HALVES "shf.r.clamp.b32 %r2, %r0, %r1, %r3;\ncvt.u64.u32 %u1, %r2;\n"
+                      "shl.b64 %up, %u1, 1;\n" USE_BOTH,
+          LOADED },
+        { LOAD_HALVES "prmt.b32 %r2, %r0, %r1, 0x5432;\ncvt.u64.u32 %u1, %r2;\n"
+                      "shl.b64 %up, %u1, 16;\n" USE_BOTH,
+          LOADED },
+        { LOAD_HALVES "prmt.b32 %r2, %r1, 0, 0x1044;\ncvt.u64.u32 %u1, %r2;\n"
+                      "shl.b64 %up, %u1, 16;\n" USE_BOTH,
+          LOADED },
+        { LOAD_HALVES "prmt.b32.b4e %r2, %r0, %r1, %r3;\ncvt.u64.u32 %u1, %r2;\n"
+                      "shl.b64 %up, %u1, 8;\n" USE_BOTH,
+          LOADED },
         { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"
           "cvt.u64.u32 %u0, %r1;\nshl.b64 %u1, %u0, 15;\nshl.b64 %u2, %u1, 15;\n"
           "mul.lo.s64 %up, %u2, 4;\n" LOAD_A USE_BOTH,
@@ -126,6 +144,17 @@ static void shifts_of_indexes_are_no_addresses(void **state)
         { LOAD_WORD "div.s64 %w1, %w0, 24;\nmad.lo.s64 %x, %w1, 24, %d0;\n" USE("x"), "0+0rw" },
         { LOAD_WORD "div.s64 %w1, %w0, 8;\nmad.lo.s64 %x, %w1, 24, %d0;\n" USE("x"), LOADED },
         { LOAD_WORD "div.s64 %w1, %w0, 4;\nmad.lo.s64 %x, %w1, 24, %d0;\n" USE("x"), "0+0rw" },
+        { LOAD_HALVES
+          "shf.l.wrap.b32 %r2, %r0, %r0, 13;\nmad.wide.u32 %x, %r2, 256, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_HALVES
+          "shf.r.wrap.b32 %r2, %r0, %r1, 24;\nmad.wide.u32 %x, %r2, 256, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_HALVES
+          "prmt.b32 %r2, %r0, %r1, 0x7732;\nmad.wide.u32 %x, %r2, 4096, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_HALVES "prmt.b32 %r2, %r0, 0, 0x4442;\nmad.wide.u32 %x, %r2, 4096, %d0;\n" USE("x"),
+          "0+0rw" },
         { LOAD_A "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\nmul.lo.s32 %r2, %r0, %r1;\n"
                  "mul.wide.u32 %d1, %r1, 256;\nmad.wide.u32 %d2, %r2, 4, %d1;\n"
                  "add.s64 %x, %d2, %d0;\n" USE("x"),
