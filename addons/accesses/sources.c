@@ -272,6 +272,13 @@ static void shift_back(struct source_sets *sets, uint64_t source, uint32_t by)
         put_shifted(sets, is_known && least > by ? least - by : 1, is_known ? most - by : most);
 }
 
+// By how far 8 bytes count as shifted to the left. Their lower half may be the upper one of an
+// address that lies across two of them.
+static uint32_t left_of_whole(uint32_t left, uint32_t by)
+{
+    return by < UPPER || by == SOURCE_ANY_BITS ? left : 0;
+}
+
 // A part has at most 4 bytes. In the upper half of 8 bytes it may be that of an address, also once
 // it is shifted back to there.
 static void shift_left(struct source_sets *sets, uint64_t source, uint32_t by)
@@ -280,12 +287,10 @@ static void shift_left(struct source_sets *sets, uint64_t source, uint32_t by)
     const bool is_upper = left >= UPPER;
     switch (source_kind(source)) {
     case SOURCE_POINTED:
-        if (by < UPPER || by == SOURCE_ANY_BITS)
-            put_loaded(sets, SOURCE_LOADED, by);
+        put_loaded(sets, SOURCE_LOADED, left_of_whole(by, by));
         return;
     case SOURCE_LOADED:
-        if (by < UPPER || by == SOURCE_ANY_BITS) // else no shift brings the lost half back
-            put_loaded(sets, SOURCE_LOADED, left);
+        put_loaded(sets, SOURCE_LOADED, left_of_whole(left, by));
         return;
     case SOURCE_SHIFTED:
         shift_back(sets, source, by);

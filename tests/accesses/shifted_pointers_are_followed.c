@@ -100,6 +100,15 @@ static void shifts_add_up(void **state)
         { LOAD_HALVES "prmt.b32.b4e %r2, %r0, %r1, %r3;\ncvt.u64.u32 %u1, %r2;\n"
                       "shl.b64 %up, %u1, 8;\n" USE_BOTH,
           LOADED },
+        { LOAD_WORD
+          "ld.global.u64 %w1, [%d0+8];\nshr.u64 %low, %w0, 32;\nshl.b64 %up, %w1, 32;\n" USE_BOTH,
+          LOADED },
+        { LOAD_WORD "ld.global.u64 %w1, [%d0+8];\nshr.u64 %low, %w0, 32;\n"
+                    "bfi.b64 %x, %w1, %low, 32, 32;\n" USE_BESIDE("x"),
+          LOADED },
+        { LOAD_WORD "shr.u64 %low, %w0, 32;\natom.global.add.u64 %w1, [%d0+8], 0;\n"
+                    "mul.lo.s64 %up, %w1, 4294967296;\n" USE_BOTH,
+          LOADED },
         { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"
           "cvt.u64.u32 %u0, %r1;\nshl.b64 %u1, %u0, 15;\nshl.b64 %u2, %u1, 15;\n"
           "mul.lo.s64 %up, %u2, 4;\n" LOAD_A USE_BOTH,
@@ -154,6 +163,9 @@ static void shifts_of_indexes_are_no_addresses(void **state)
           "prmt.b32 %r2, %r0, %r1, 0x7732;\nmad.wide.u32 %x, %r2, 4096, %d0;\n" USE("x"),
           "0+0rw" },
         { LOAD_HALVES "prmt.b32 %r2, %r0, 0, 0x4442;\nmad.wide.u32 %x, %r2, 4096, %d0;\n" USE("x"),
+          "0+0rw" },
+        { LOAD_WORD "mul.lo.s64 %w1, %w0, -49064778989728563;\nand.b64 %w2, %w1, 1020;\n"
+                    "add.s64 %x, %w2, %d0;\n" USE("x"),
           "0+0rw" },
         { LOAD_A "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\nmul.lo.s32 %r2, %r0, %r1;\n"
                  "mul.wide.u32 %d1, %r1, 256;\nmad.wide.u32 %d2, %r2, 4, %d1;\n"
