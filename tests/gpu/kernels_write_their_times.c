@@ -361,6 +361,11 @@ static void texts_whose_threads_part_are_left_alone(void **state)
     check_refused(BODY("$L_1:\n\tbar.sync 0;\n\t@%p1 ret;\n\tbrx.idx %r1, list;\n\tret;\n"),
                   parting); // which may go back
     check_refused(BODY("\t@%p1 ret;\n\tmbarrier.try_wait.b64 %p2, [%r1], %r2;\n\tret;\n"), parting);
+    check_refused(BODY("\tsetp.eq.u32 p, %tid.x, 0;\n\t@p ret;\n\tbar.sync 0;\n\tret;\n"),
+                  parting); // registers may have any names
+    check_refused(BODY("\tmov.u32 t, %tid.x;\n\tsetp.eq.u32 %p1, t, 0;\n\t@%p1 ret;\n"
+                       "\tbar.sync 0;\n\tret;\n"),
+                  parting);
     check_refused(BODY("\t{\n\tret;\n\t}\n"), "it ends inside a block of its own");
     check_refused(HEAD ".func f() { exit; }\n.entry a() { ret; }", "a function of it ends threads");
     check_refused(HEAD ".extern .func cudaLaunchDeviceV2();\n.entry a() { ret; }",
@@ -369,6 +374,9 @@ static void texts_whose_threads_part_are_left_alone(void **state)
     check_text(BODY("\tbar.sync 0;\n\t@%p1 bra $L_9;\n\tst.u32 [%r1], %r2;\n$L_9:\n\tret;\n"),
                changed);
     check_text(BODY("$L_1:\n\tbar.sync 0;\n\t@%p2 bra $L_1;\n\tret;\n"), changed);
+    check_text(BODY("\tld.param.u32 n, [x];\n\tsetp.eq.u32 p, n, 0;\n\t@p ret;\n"
+                    "\tbar.sync 0;\n\tret;\n"),
+               changed);
     check_text(BODY("\t@%p1 bra $L_5;\n\tbar.sync 0;\n$L_5:\n\tadd.u32 %r1, %r1, 1;\n\tret;\n"),
                changed); // they meet in the program's own code already
 }
