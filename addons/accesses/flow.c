@@ -171,14 +171,13 @@ static int64_t negated(int64_t number)
     return (int64_t)(0 - (uint64_t)number);
 }
 
-// A power of two in a number, which may be below zero, shifts to the left. A large number counts as
-// one, but of 8 bytes it makes no address.
+// A power of two in a number, which may be below zero, shifts to the left. Another large number
+// counts as one, but of 8 bytes it makes no address.
 static uint32_t product_by(const struct place *place, uint32_t set, int64_t factor)
 {
     const uint64_t size = factor < 0 ? 0 - (uint64_t)factor : (uint64_t)factor;
-    if (size >> HALF_BITS)
-        return shifted_left(place, (uint32_t)size ? change(place, SOURCE_MULTIPLY, set) : set,
-                            HALF_BITS);
+    if (size >> HALF_BITS && (uint32_t)size)
+        return shifted_left(place, change(place, SOURCE_MULTIPLY, set), HALF_BITS);
     if (!size || size % 2)
         return change(place, SOURCE_MULTIPLY, set);
     return shifted_left(place, set, __builtin_ctzll(size));

@@ -109,6 +109,9 @@ static void shifts_add_up(void **state)
         { LOAD_WORD "shr.u64 %low, %w0, 32;\natom.global.add.u64 %w1, [%d0+8], 0;\n"
                     "mul.lo.s64 %up, %w1, 4294967296;\n" USE_BOTH,
           LOADED },
+        { LOAD_WORD "shr.u64 %w1, %w0, 21;\nshr.u64 %w2, %w1, 19;\n"
+                    "mul.lo.s64 %w3, %w2, 1099511627776;\n" USE_BESIDE("w3"),
+          LOADED },
         { "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"
           "cvt.u64.u32 %u0, %r1;\nshl.b64 %u1, %u0, 15;\nshl.b64 %u2, %u1, 15;\n"
           "mul.lo.s64 %up, %u2, 4;\n" LOAD_A USE_BOTH,
