@@ -83,9 +83,10 @@ static int begin(void **state)
     text = calloc(room, 1);
     if (!file || !text || fread(text, 1, room - 1, file) == 0)
         return 1;
-    char *guard = strstr(text, "@p bar.sync"); // of a kernel that does not run here
+    // A kernel where a part of the threads meets does not run here. Notes leave its text alone.
+    char *guard = strstr(text, "@p bar.sync");
     if (guard)
-        memset(guard, ' ', 2); // a part of its threads meets, so notes leave the text alone
+        memset(guard, ' ', 2);
     return fclose(file);
 }
 
