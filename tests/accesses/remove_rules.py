@@ -157,7 +157,7 @@ RULES = {
         ("found = one < found ? one : found;", "found = one;"),
         ("    return is_sign_of(definitions", "    return false && is_sign_of(definitions"),
         ("number > INT32_MAX && number <= UINT32_MAX", "0"),
-        ("    if ((is_upper || is_wide) && is_unsigned(instruction))\n        return false;\n", ""),
+        ("    if ((divides || is_upper || is_wide) && is_unsigned(instruction))\n        return false;\n", ""),
         ("(!is_upper && is_low_number(function, instruction, i))", "is_low_number(function, instruction, i)"),
         ("    if (instruction->is_wrapped)\n        return false;\n", ""),
         (" || adds_zeros(instruction)", ""),
