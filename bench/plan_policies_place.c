@@ -2,6 +2,7 @@
 // The placements of other systems, from what their code does.
 #include <stdlib.h>
 
+#include "base/host_memory.h"
 #include "plan/plan_pass.h"
 #include "plan_policies.h"
 #include "plan_policies_match.h"
@@ -125,7 +126,7 @@ static void place_matching(const struct plan_graph *plan, uint32_t num_lanes,
         placement->lane_of[unit] =
             before[unit] == PLAN_NONE ? lane++ % num_lanes : placement->lane_of[before[unit]];
     }
-    free(implied);
+    braid_free(implied);
     free(before);
 }
 
