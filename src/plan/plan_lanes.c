@@ -384,13 +384,13 @@ static braid_status try_lanes(struct choice *choice, uint32_t num_lanes, uint64_
 }
 
 // Whether to end after so many numbers of lanes in vain. In a large graph a few are enough. In a
-// small one, so many gains and one more must still be possible.
+// small one, so many gains and one more must still be possible, but no more than a few.
 static bool is_enough(const struct choice *choice, uint32_t num_in_vain, bool is_large)
 {
     uint64_t first_ns = first_kept(choice)->ns, gain_ns = first_ns / GAIN_OVER_FEWER_LANES;
     uint64_t least_ns = plan_bound_of(choice->tries, choice->most_lanes);
-    return is_large ? num_in_vain >= MOST_IN_VAIN
-                    : first_ns <= least_ns + gain_ns * (num_in_vain + 1);
+    uint32_t num = num_in_vain < MOST_IN_VAIN ? num_in_vain : MOST_IN_VAIN;
+    return is_large ? num == MOST_IN_VAIN : first_ns <= least_ns + gain_ns * (num + 1);
 }
 
 // Candidates in rising order. The one that looks best is placed beforehand: few of the smaller ones

@@ -81,9 +81,25 @@ static void little_left_to_gain_ends_the_tries(void **state)
     assert_in_range(num, least, least * 3 / 2);
 }
 
+// Between 8 and 16 lanes the 16 nodes take two rounds. A round is five gains.
+static void many_numbers_in_vain_do_not_end_the_tries(void **state)
+{
+    (void)state;
+    const braid_cost_model no_waits = { 0 };
+    braid_graph *graph = new_graph();
+    braid_node first = new_node(graph, "first", 97000, NO_NODE, NO_NODE);
+    braid_node last = new_node(graph, "last", 1000, first, NO_NODE);
+    for (uint32_t i = 0; i < 16; i++)
+        new_edge(graph, new_node(graph, "side", 2000, first, NO_NODE), last);
+    uint32_t chosen;
+    (void)count(graph, &no_waits, 0, &chosen);
+    assert_int_equal(chosen, 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { owning_test(more_lanes_in_vain_end_the_tries),
-                                        owning_test(little_left_to_gain_ends_the_tries) };
+                                        owning_test(little_left_to_gain_ends_the_tries),
+                                        owning_test(many_numbers_in_vain_do_not_end_the_tries) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
