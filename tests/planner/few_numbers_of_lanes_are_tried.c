@@ -87,7 +87,9 @@ static void many_numbers_in_vain_do_not_end_the_tries(void **state)
     (void)state;
     const braid_cost_model no_waits = { 0 };
     braid_graph *graph = new_graph();
-    braid_node first = new_node(graph, "first", 97000, NO_NODE, NO_NODE);
+    braid_node first = new_node(graph, "first", 1000, NO_NODE, NO_NODE);
+    for (uint32_t i = 1; i < 97; i++)
+        first = new_node(graph, "next", 1000, first, NO_NODE);
     braid_node last = new_node(graph, "last", 1000, first, NO_NODE);
     for (uint32_t i = 0; i < 16; i++)
         new_edge(graph, new_node(graph, "side", 2000, first, NO_NODE), last);
