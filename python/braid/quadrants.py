@@ -85,7 +85,9 @@ def _find_extents(contents: Any, frame: int) -> Tuple[Tuple[int, int], Tuple[int
     words = _common_words(contents, frame)
     for word in words:
         row = _allocation_at(contents, word)
-        kept = _words_of(contents, row)[(word - row.address) // _WORD:] if row is not None else ()
+        if row is None:
+            continue
+        kept = _words_of(contents, row)[(word - row.address) // _WORD:]
         found = _find_temporaries(row, kept, word) if kept else None
         if found is not None:
             end = row.address + row.bytes
