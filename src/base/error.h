@@ -23,6 +23,12 @@ braid_status braid_error_null(const char *function, const char *argument);
 // braid_error for a failed host allocation of `what`.
 braid_status braid_error_no_memory(const char *what);
 
+// The earlier failure, where both were tried.
+static inline braid_status error_first(braid_status before, braid_status now)
+{
+    return before ? before : now;
+}
+
 // braid_error for a public function that needs an add-on, where this Braid was built without it.
 #define ERROR_LEFT_OUT "%s: this Braid was built without the add-on '%s'"
 braid_status braid_error_left_out(const char *function, const char *addon);

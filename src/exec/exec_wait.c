@@ -103,10 +103,9 @@ braid_status braid_exec_synchronize(braid_exec *exec)
         braid_status status = BRAID_OK;
         if (slot->queue)
             status = ops->stream_synchronize(exec->device->backend, slot->queue->backend);
-        first = first ? first : status;
+        first = error_first(first, status);
         if (exec->player->synchronize)
-            status = exec->player->synchronize(slot->playing);
-        first = first ? first : status;
+            first = error_first(first, exec->player->synchronize(slot->playing));
     }
     return first;
 }

@@ -58,7 +58,8 @@ static void finish(struct asked *asked)
     finish_all(asked);
 }
 
-static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num_frames)
+static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num_frames,
+                         uint32_t num_lanes)
 {
     const braid_host_call call = { .call = wait_for_end, .user = asked };
     const braid_fill beside = {
@@ -66,7 +67,7 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
     };
     const braid_exec_options options = {
         .mode = mode,
-        .max_lanes = 2,
+        .max_lanes = num_lanes,
         .fixed_lanes = true,
         .frames_in_flight = num_frames,
         .on_frame_end = asker_count_end,
@@ -76,7 +77,8 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
     sem_init(&asked->may_end, 0, 0);
     braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(graph, &call, &asked->node));
-    check_ok(braid_graph_add_fill(graph, &beside, NULL));
+    for (uint32_t i = 1; i < num_lanes; i++)
+        check_ok(braid_graph_add_fill(graph, &beside, NULL));
     check_ok(braid_exec_create(asked->frame.device, graph, &options, &asked->frame.exec));
     asked->asker.exec = asked->frame.exec;
 }
@@ -86,7 +88,7 @@ static bool check_asked(braid_exec_mode mode, uint32_t num_frames, int k)
 {
     struct asked asked;
     open_device(&asked);
-    create_asked(&asked, mode, num_frames);
+    create_asked(&asked, mode, num_frames, 2);
     check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
     asker_start(&asked.asker, ask_and_end, &asked);
     long waits = standin_calls("cuStreamSynchronize");
@@ -114,11 +116,12 @@ static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(voi
 }
 
 // If that wait fails too, the device has failed, and nobody is told of the frame.
-static void check_failed(braid_exec_mode mode, uint32_t num_frames, const char *rules)
+static void check_failed(braid_exec_mode mode, uint32_t num_frames, uint32_t num_lanes,
+                         const char *rules)
 {
     struct asked asked;
     open_device(&asked);
-    create_asked(&asked, mode, num_frames);
+    create_asked(&asked, mode, num_frames, num_lanes);
     for (int i = 0; i < 2; i++)
         sem_post(&asked.may_end);
     check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
@@ -139,12 +142,14 @@ static void a_frame_that_cannot_be_awaited_fails_its_device(void **state)
 {
     (void)state;
     const braid_exec_mode graph = BRAID_MODE_GRAPH;
-    check_failed(graph, 1, "cuLaunchHostFunc:1=999,cuEventSynchronize:1=999");
-    check_failed(graph, 1, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
-    check_failed(graph, 2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
-    check_failed(graph, 2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:2=999"); // a queue's fail
+    check_failed(graph, 1, 2, "cuLaunchHostFunc:1=999,cuEventSynchronize:1=999");
+    check_failed(graph, 1, 2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
+    check_failed(graph, 2, 2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
+    check_failed(graph, 2, 2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:2=999"); // a queue's fail
     // The first host call is the graph's. The second wait is that for the other lane.
-    check_failed(BRAID_MODE_STREAMS, 1, "cuLaunchHostFunc:2=999,cuStreamSynchronize:2=999");
+    check_failed(BRAID_MODE_STREAMS, 1, 2, "cuLaunchHostFunc:2=999,cuStreamSynchronize:2=999");
+    // All lanes are waited for, and the first failure is told.
+    check_failed(BRAID_MODE_STREAMS, 1, 3, "cuLaunchHostFunc:2=999,cuStreamSynchronize:2+=999");
 }
 
 enum { NUM_KEPT = 6 };

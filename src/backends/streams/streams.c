@@ -661,7 +661,7 @@ braid_status braid_streams_synchronize(struct playing *playing)
         braid_status status = BRAID_OK;
         if (i != streams->callers && lane->stream)
             status = backend->ops->stream_synchronize(backend, lane->stream->backend);
-        first = first ? first : status;
+        first = error_first(first, status);
     }
     if (!first)
         await_rest(streams);

@@ -215,10 +215,8 @@ braid_status braid_streams_driven_synchronize(struct playing *playing)
 {
     const struct streams_driven *driven = ((const struct streams_playing *)playing)->driven;
     braid_status first = braid_streams_synchronize(playing);
-    for (uint32_t i = 0; i < driven->num; i++) {
-        braid_status status = braid_streams_driven_synchronize(driven->bodies[i].playing);
-        first = first ? first : status;
-    }
+    for (uint32_t i = 0; i < driven->num; i++)
+        first = error_first(first, braid_streams_driven_synchronize(driven->bodies[i].playing));
     return first;
 }
 
