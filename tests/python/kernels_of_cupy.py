@@ -39,7 +39,7 @@ def test_raw_kernels_are_compiled_with_their_options():
 
 def test_plain_arrays_leave_their_accesses_to_source():
     graph, x = braid.Graph(), np.zeros(4, "float32")
-    no_compiler = "run-time compiler .*Declare the node's accesses|without the add-on"
+    no_compiler = "run-time compiler.*Declare the node's accesses|without the add-on"
     for kernel, error, message in ((raw_kernel(), braid.UnsupportedError, no_compiler),
                                    (raw_kernel(code=None), braid.InvalidArgumentError, "does not say what it does to it")):
         try:
