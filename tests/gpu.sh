@@ -28,6 +28,8 @@
 #     warp       where Warp and MuJoCo Warp are (not among "all of them"): steps beside Warp's own graph
 #     torch      where PyTorch and torchvision are (not among "all of them"): random modules, and models beside PyTorch's graph
 #     torch_ranks  two GPUs and PyTorch (not among "all of them"): functions with collectives on two ranks
+#     recorded   what the recorder costs; frames recorded and run again in another process; programs of CuPy, Numba
+#                and PyTorch, where those are (not among "all of them")
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
 #     blackbox   240 failing frames, each in a process of its own: how many name the exact node; the cost of that
 #     beside     the benches launch, rigid, islands and loops, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
@@ -381,6 +383,25 @@ torch() {
     grep -h '^|\|^# tried\|^#.*made in' "$results/torch.log" "$results/torch-compiled.log"
 }
 
+# The recorder finds the driver behind itself, as the loader does.
+recorded_frame() { # name program argument...
+    local record=$results/$1.braidrec
+    "$build/tools/braid/braid" record --marks --times --memory begin:4000000000 --out "$record" -- "${@:2}" &&
+        "$build/tools/braid/braid" report "$record" && "$build/tools/braid/braid" run "$record"
+}
+
+recorded() {
+    export BRAID_RECORDER=$build/src/libbraid_record.so
+    step recorded-launches timeout 100 "$build/bench/bench_recorded_launches"
+    step recorded-loop recorded_frame loop "$build/tests/record/record_loop_program" 5 mark
+    step recorded-others python3 tests/programs/programs_of_others_are_recorded.py "$build/tools/braid/braid"
+    step recorded-torch beside_python bench/gpu/recorded_torch.py "$build/tools/braid/braid" --keep "$results/torch.braidrec"
+    step recorded-report "$build/tools/braid/braid" report "$results/torch.braidrec"
+    step recorded-run "$build/tools/braid/braid" run "$results/torch.braidrec"
+    rm -f "$results"/*.braidrec
+    cat "$results"/recorded-*.log
+}
+
 torch_ranks() {
     PYTHONPATH=$build/python${PYTHONPATH:+:$PYTHONPATH} NCCL_NVLS_ENABLE=0 \
         step torch-ranks timeout 300 python3 tests/python/ranks_of_torch_on_gpus.py 40
@@ -646,7 +667,7 @@ for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frame
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | group_imports | ranks | stamped | times | torch | torch_ranks | warp) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | group_imports | ranks | recorded | stamped | times | torch | torch_ranks | warp) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

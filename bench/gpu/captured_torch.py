@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of torchvision at batch 1 as PyTorch's CUDA graph, and the same work by braid.torch.optimize, in one process by turns.
 
-    captured_torch.py [--models NAME...] [--batch N] [--compile] [--reuse]
+    captured_torch.py [--models NAME...] [--batch N] [--compile] [--reuse] [--once]
 
 Needs torch, torchvision and a CUDA device. Weights are random, in half precision. Each row has the medians of rounds that
 alternate, and how far the results are apart: of Braid's from the graph's, and of the graph's from itself.
 --compile compiles models by torch.compile first. --reuse also leaves PyTorch's reuse of memory as it is.
+--once plays each a few times, without times, for tools that watch memory.
 """
 import argparse
 import time
@@ -86,7 +87,8 @@ def run(name, given):
         begin = time.perf_counter()
         optimized = braid.torch.optimize(function, keep_memory=keeps)
         made = time.perf_counter() - begin
-        settle(optimized)
+        if not given.once:
+            settle(optimized)
         plays[way], results[way] = optimized, optimized.outputs
         info = optimized.imported.info
         print(f"# {name}, {way}: made in {made:.2f} s; {info.num_kernels} kernels, {info.num_stated} by statement, {info.num_unproven} "
@@ -96,7 +98,7 @@ def run(name, given):
         for label, made_exec in execs.items():
             plays[label] = lambda on=made_exec: on.launch(int(torch.cuda.current_stream().cuda_stream))
             results[label] = optimized.outputs
-    times = times_of(plays)
+    times = times_of(plays, *((1, 1) if given.once else ()))
     base = "compiled graph" if given.compile else "eager graph"
     plays[base]()
     torch.cuda.synchronize()
@@ -123,6 +125,7 @@ def main():
     options.add_argument("--batch", type=int, default=1)
     options.add_argument("--compile", action="store_true")
     options.add_argument("--reuse", action="store_true")
+    options.add_argument("--once", action="store_true")
     given = options.parse_args()
     print(f"# torch {torch.__version__}, {torch.cuda.get_device_name()}")
     print("| model | batch | way | us | ratio | apart | graph from itself |\n|---|---|---|---|---|---|---|")

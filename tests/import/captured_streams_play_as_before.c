@@ -60,6 +60,7 @@ static void copy_memory(unsigned char *to)
 static void run_captured(const struct trial *trial, unsigned char *out_bytes)
 {
     CUgraphExec exec;
+    here.doing = "the driver runs the captured graph";
     must(cuGraphInstantiateWithFlags(&exec, trial->graph, 0));
     reset_memory(here.seed);
     for (int i = 0; i < FRAMES; i++)
@@ -67,6 +68,7 @@ static void run_captured(const struct trial *trial, unsigned char *out_bytes)
     must(cuStreamSynchronize(random_streams[0]));
     copy_memory(out_bytes);
     must(cuGraphExecDestroy(exec));
+    here.doing = NULL;
 }
 
 static braid_exec *make_exec(struct random *random, braid_import *import)
@@ -86,11 +88,13 @@ static braid_exec *make_exec(struct random *random, braid_import *import)
 
 static void run_imported(braid_exec *exec, unsigned char *out_bytes)
 {
+    here.doing = "Braid runs the import";
     reset_memory(here.seed);
     for (int i = 0; i < FRAMES; i++)
         check_ok(braid_exec_launch(exec, played));
     check_ok(braid_exec_wait(exec));
     copy_memory(out_bytes);
+    here.doing = NULL;
 }
 
 static void compare(const unsigned char *expected, const unsigned char *found)

@@ -7,8 +7,9 @@ struct here here;
 void must(CUresult result)
 {
     if (result)
-        fail_msg("the driver returns %d, with seed %llu", (int)result,
-                 (unsigned long long)here.seed);
+        fail_msg("the driver returns %d, with seed %llu%s%s", (int)result,
+                 (unsigned long long)here.seed, here.doing ? ", while " : "",
+                 here.doing ? here.doing : "");
 }
 
 void open_here(const char *text, size_t bytes)
