@@ -39,6 +39,8 @@
 #     adapters   the Python package beside CuPy, PyTorch, Triton and Numba: arrays, a graph of kernels from all of
 #                them, and such graphs beside the same kernels launched by their own frameworks; and the example
 #                without declared accesses, in C, C++ and Python
+#     vulkan     where Vulkan's loader, headers and driver are (not among "all of them"): frames that wait for semaphores of
+#                Vulkan and signal them. VK_DRIVER_FILES may name the driver's description
 #     devices    two GPUs (not among "all of them"): graphs on groups, on streams and as a graph, the contract
 #                suite on both, captured graphs of both imported, what an edge and a byte between them cost, and a tiled Cholesky and
 #                sparse_mpm on one and on both
@@ -362,6 +364,13 @@ warp() {
     grep -h '^|\|^# of\|^# plays\|^# tried' "$results/warp.log" "$results/warp-deterministic.log" "$results/warp-islands.log"
 }
 
+vulkan() {
+    local program=$build/tests/gpu/gpu_vulkan_semaphores_order_frames
+    [ -x "$program" ] || program="tests/gpu/skip.sh vulkan/vulkan.h was not there when the tests were built"
+    step vulkan timeout 200 $program
+    cat "$results/vulkan.log"
+}
+
 captured_plans() { # mode frames graphs
     BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$1 BRAID_TEST_FRAMES=$2 BRAID_TEST_CAPTURES=$3 timeout 100 \
         "$build/tests/contract/contract" plans_are_captured
@@ -667,7 +676,7 @@ for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frame
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | group_imports | ranks | recorded | stamped | times | torch | torch_ranks | warp) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | group_imports | ranks | recorded | stamped | times | torch | torch_ranks | vulkan | warp) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
