@@ -152,6 +152,17 @@ def a_recorder_is_no_driver():
     assert done.status != 0 and "is a recorder, and no CUDA driver" in done.err, done
 
 
+def a_recorder_may_have_a_relative_path():
+    before = os.environ["BRAID_RECORDER"]
+    os.environ["BRAID_RECORDER"] = os.path.relpath(before)
+    done = record("--", PROGRAM, "5")
+    assert done.status == 0 and "2 frames" in done.out, done
+    os.environ["BRAID_RECORDER"] = "no/recorder.so"
+    done = record("--", PROGRAM, "5")
+    os.environ["BRAID_RECORDER"] = before
+    assert done.status == 1 and "there is no recorder 'no/recorder.so': No such file or directory\n" in done.err, done
+
+
 def nothing_is_left_behind():
     assert not [name for name in os.listdir(os.environ["TMPDIR"]) if name.startswith("braid-record-")]
 
@@ -160,4 +171,5 @@ os.environ["TMPDIR"] = FOLDER
 sys.exit(run([frames_are_found_by_their_launches, the_number_of_frames_is_the_users, marks_are_frames,
               without_frames_all_is_recorded, failures_are_told, recorded_frames_run_again, frames_without_an_end_are_not_compared,
               records_without_memory_do_not_run, memory_is_kept_at_both_moments,
-              a_record_that_cannot_be_written_changes_no_result, a_recorder_is_no_driver, nothing_is_left_behind]))
+              a_record_that_cannot_be_written_changes_no_result, a_recorder_is_no_driver,
+              a_recorder_may_have_a_relative_path, nothing_is_left_behind]))

@@ -60,28 +60,39 @@ static enum exit_status read_kept(char *text, void *place)
 
 // ---- where the libraries are ----
 
+// A link to the recorder leads to it from any folder.
+static bool find_file(const char *name, char *path)
+{
+    char *found = realpath(name, NULL);
+    const bool is_file = found && access(found, R_OK) == 0;
+    if (is_file)
+        snprintf(path, PATH_BYTES, "%s", found);
+    free(found);
+    return is_file;
+}
+
 static enum exit_status find_recorder(char *path)
 {
     static const char *const beside[] = { "libbraid_record.so", "braid/libbraid_record.so" };
     const char *given = secure_getenv("BRAID_RECORDER");
+    char name[PATH_BYTES];
     Dl_info library;
-    if (given && *given) {
-        snprintf(path, PATH_BYTES, "%s", given);
-        return EXIT_DONE;
-    }
+    if (given && *given)
+        return find_file(given, path)
+                   ? EXIT_DONE
+                   : fail(EXIT_FAILED, "there is no recorder '%s': %s", given, strerror(errno));
     if (dladdr((const void *)(uintptr_t)braid_get_version, &library) != 0 &&
         strrchr(library.dli_fname, '/')) {
         const int length = (int)(strrchr(library.dli_fname, '/') - library.dli_fname) + 1;
         for (int i = 0; i < 2; i++) {
-            snprintf(path, PATH_BYTES, "%.*s%s", length, library.dli_fname, beside[i]);
-            if (access(path, R_OK) == 0)
+            snprintf(name, sizeof(name), "%.*s%s", length, library.dli_fname, beside[i]);
+            if (find_file(name, path))
                 return EXIT_DONE;
         }
     }
-    snprintf(path, PATH_BYTES, "%s", BRAID_RECORDER);
-    if (access(path, R_OK) == 0)
-        return EXIT_DONE;
-    return fail(EXIT_FAILED, "there is no recorder '%s'", path);
+    return find_file(BRAID_RECORDER, path)
+               ? EXIT_DONE
+               : fail(EXIT_FAILED, "there is no recorder '%s'", BRAID_RECORDER);
 }
 
 // The driver that the program would get.
