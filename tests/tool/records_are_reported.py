@@ -81,6 +81,9 @@ def mistakes_are_told():
     assert done.status == 2 and "has 2 frames, and none is number 2" in done.err, done
     done = braid("report", "-", "--json", "-", text="digraph { a }")
     assert done.status == 2 and "is no record" in done.err, done
+    for options in ([], ["--json", "-"], ["--out", os.path.join(FOLDER, "b.html")]):
+        done = braid("report", "missing.braidrec", *options)
+        assert done.status == 2 and done.err == "braid: cannot open missing.braidrec: No such file or directory\n", done
     with open(FILE, "rb") as file:
         whole = file.read()
     with open(FILE, "wb") as file:

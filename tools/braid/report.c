@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // braid report: a page that says what limits the planned frame, and what would change it.
 
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
 #include <braid/schedule.h>
 
 #include "arguments.h"
 #include "commands.h"
 #include "dot_cost.h"
+#include "output.h"
 #include "progress.h"
 #include "report_page.h"
 #include "report_record.h"
@@ -87,6 +92,9 @@ enum exit_status command_report(int argc, char **argv)
     if (status != EXIT_DONE || is_help)
         return status;
     status = argument_read_file("report", argc, argv, optind, &arguments.path);
+    if (status == EXIT_DONE && !output_is_stdout(arguments.path) &&
+        access(arguments.path, R_OK) != 0)
+        return fail(EXIT_BAD_FILE, "cannot open %s: %s", arguments.path, strerror(errno));
     if (status == EXIT_DONE && report_is_record(arguments.path)) {
         arguments.record.path = arguments.path;
         arguments.record.page = arguments.page;
