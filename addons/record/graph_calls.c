@@ -57,17 +57,22 @@ static word instantiate(const struct driver_call *call, word *words)
 
 static word destroy(const struct driver_call *call, word *words)
 {
+    uint32_t number = POINTER_MAP_NONE;
+    struct array lost = { .items = NULL };
     if (!is_done()) {
         recorder_lock();
-        struct known_exec **slot = slot_of(words[0]);
-        if (slot) {
-            recorder_free_exec(*slot);
-            *slot = NULL;
-            braid_pointer_map_take(&recorder.exec_of, (const void *)(uintptr_t)words[0]);
-        }
+        number = recorder_lose(&recorder.exec_of, words[0], &lost);
         recorder_unlock();
     }
-    return call_driver(call, words);
+    const word answer = recorder_settle(&lost, call_driver(call, words));
+    if (answer == SUCCEEDED && number != POINTER_MAP_NONE) {
+        recorder_lock();
+        struct known_exec **slot = recorder_row(&recorder.execs, number, sizeof(*slot));
+        recorder_free_exec(*slot);
+        *slot = NULL;
+        recorder_unlock();
+    }
+    return answer;
 }
 
 // ---- into the record ----
@@ -355,10 +360,10 @@ static void note_condition(word node, const struct node_parameters *parameters)
 
 enum { OF_GRAPH, OF_NODE };
 
-static void forget_condition(word node);
+static void forget_condition(word node, struct array *lost);
 
 // The driver may give the handles of its nodes, and of bodies, to others.
-static void forget_conditions(word graph)
+static void forget_conditions(word graph, struct array *lost)
 {
     size_t num = 0;
     recorder_lock();
@@ -369,30 +374,30 @@ static void forget_conditions(word graph)
     word *nodes = braid_allocate_zeroed(num, sizeof(*nodes));
     if (nodes && ASK("cuGraphGetNodes", graph, POINTER(nodes), POINTER(&num), 0) == SUCCEEDED)
         for (size_t i = 0; i < num; i++)
-            forget_condition(nodes[i]);
+            forget_condition(nodes[i], lost);
     braid_free(nodes);
 }
 
-static void forget_condition(word node)
+static void forget_condition(word node, struct array *lost)
 {
     struct known_condition condition = { .num_bodies = 0 };
     recorder_lock();
-    const uint32_t number =
-        braid_pointer_map_take(&recorder.condition_of, (const void *)(uintptr_t)node);
+    const uint32_t number = recorder_lose(&recorder.condition_of, node, lost);
     if (number != POINTER_MAP_NONE)
         condition = *(struct known_condition *)recorder_row(&recorder.conditions, number,
                                                             sizeof(condition));
     recorder_unlock();
     for (uint32_t i = 0; i < condition.num_bodies; i++)
-        forget_conditions(condition.bodies[i]);
+        forget_conditions(condition.bodies[i], lost);
 }
 
 // (graph) or (node)
 static word destroy_graph(const struct driver_call *call, word *words)
 {
+    struct array lost = { .items = NULL };
     if (!is_done())
-        (call->detail == OF_NODE ? forget_condition : forget_conditions)(words[0]);
-    return call_driver(call, words);
+        (call->detail == OF_NODE ? forget_condition : forget_conditions)(words[0], &lost);
+    return recorder_settle(&lost, call_driver(call, words));
 }
 
 // (node *, graph, .., parameters): the detail is the word with the parameters.

@@ -118,6 +118,15 @@ static word map_foreign(const struct driver_call *call, word *words)
     return answer;
 }
 
+// Under the lock, behind the call: the memory went, or it did not.
+static void free_or_keep(uint32_t memory, const struct begun *begun, word answer)
+{
+    if (answer == SUCCEEDED)
+        recorder_free_memory(memory, begun->number);
+    else if (is_recording())
+        recorder_forget_end(memory);
+}
+
 // (address, ..): the detail has the word with the stream. Another thread may get the address as
 // soon as the driver has it, so it is forgotten before.
 static word free_memory(const struct driver_call *call, word *words)
@@ -127,10 +136,11 @@ static word free_memory(const struct driver_call *call, word *words)
         place = recorder_place(call, words[call->detail]);
     if (is_done() || words[0] == 0 || place.is_captured)
         return call_driver(call, words);
+    struct array lost = { .items = NULL };
     braid_record_work work;
     recorder_clear_work(&work, BRAID_RECORD_FREE);
     recorder_lock();
-    work.memory = recorder_take_memory(words[0]);
+    work.memory = recorder_lose(&recorder.allocation_at, words[0], &lost);
     recorder_unlock();
     if (work.memory == BRAID_RECORD_NONE)
         return call_driver(call, words);
@@ -138,51 +148,73 @@ static word free_memory(const struct driver_call *call, word *words)
     const struct begun begun = recorder_begin(&place, work.kind);
     const word answer = call_driver(call, words);
     recorder_lock();
-    if (answer == SUCCEEDED)
-        recorder_free_memory(work.memory, begun.number);
-    else
-        recorder_keep_memory(work.memory, words[0]);
-    if (answer != SUCCEEDED && is_recording())
-        recorder_forget_end(work.memory);
+    if (!is_done())
+        free_or_keep(work.memory, &begun, answer);
     recorder_unlock();
     recorder_end(&begun, &work, answer);
-    return answer;
+    return recorder_settle(&lost, answer);
 }
 
 // ---- modules and contexts that go ----
 
-// Before it goes, since another thread may get handles and addresses as soon as the driver has
-// them. Each memory that goes is freed by an operation of its own.
-static void lose_memory(uint32_t module, uint32_t context)
+// What goes with a module or a context. Each memory that goes is freed by an operation of its own.
+struct loss {
+    struct array handles; // the first are addresses of memory
+    struct array frees;   // a struct begun of each memory
+    uint32_t context;
+};
+
+static void begin_loss(struct loss *loss, uint32_t module, uint32_t context)
 {
-    struct array list = { .items = NULL };
+    *loss = (struct loss){ .context = context };
+    recorder_lock();
+    recorder_lose_memory_of(module, context, &loss->handles);
+    const size_t num = loss->handles.num;
+    struct begun *frees = num > 0 ? braid_array_append(&loss->frees, num, sizeof(*frees)) : NULL;
+    recorder.failed |= num > 0 && !frees;
+    recorder_unlock();
+    const struct lost_handle *memory = loss->handles.items;
+    for (size_t i = 0; i < loss->frees.num; i++) {
+        recorder_keep_end(memory[i].number);
+        frees[i] = recorder_begin(&(struct place){ .has_stream = false }, BRAID_RECORD_FREE);
+    }
+    recorder_lock();
+    if (context == BRAID_RECORD_NONE)
+        recorder_lose_module(module, &loss->handles);
+    else
+        recorder_lose_context(context, &loss->handles);
+    recorder_unlock();
+}
+
+static word end_loss(struct loss *loss, word answer)
+{
+    const struct lost_handle *memory = loss->handles.items;
+    struct begun *frees = loss->frees.items;
     braid_record_work work;
     recorder_clear_work(&work, BRAID_RECORD_FREE);
     recorder_lock();
-    recorder_take_memory_of(module, context, &list);
+    for (size_t i = 0; i < loss->frees.num && !is_done(); i++)
+        free_or_keep(memory[i].number, &frees[i], answer);
+    if (answer != SUCCEEDED && loss->context != BRAID_RECORD_NONE)
+        recorder_lose_times(loss->context, false);
     recorder_unlock();
-    for (size_t i = 0; i < list.num; i++) {
-        work.memory = ((const uint32_t *)list.items)[i];
-        recorder_keep_end(work.memory);
-        const struct begun begun =
-            recorder_begin(&(struct place){ .has_stream = false }, BRAID_RECORD_FREE);
-        recorder_lock();
-        recorder_free_memory(work.memory, begun.number);
-        recorder_unlock();
-        recorder_end(&begun, &work, SUCCEEDED);
+    for (size_t i = 0; i < loss->frees.num; i++) {
+        frees[i].begin_ns = i == 0 ? frees[i].begin_ns : recorder_now(); // it was one call
+        work.memory = memory[i].number;
+        recorder_end(&frees[i], &work, answer);
     }
-    braid_array_finish(&list);
+    braid_array_finish(&loss->frees);
+    return recorder_settle(&loss->handles, answer);
 }
 
-static void end_context(word handle)
+static word end_context(const struct driver_call *call, word *words, word handle)
 {
+    struct loss loss;
     recorder_lock();
     const uint32_t context = recorder_number_context(handle);
     recorder_unlock();
-    lose_memory(BRAID_RECORD_NONE, context);
-    recorder_lock();
-    recorder_forget_context(context);
-    recorder_unlock();
+    begin_loss(&loss, BRAID_RECORD_NONE, context);
+    return end_loss(&loss, call_driver(call, words));
 }
 
 // The primary context of each device, and how often the program has retained it. Under the lock.
@@ -204,9 +236,9 @@ static bool is_primary(word context)
 // The driver refuses to destroy a primary one.
 static word destroy_context(const struct driver_call *call, word *words)
 {
-    if (!is_done() && words[0] != 0 && !is_primary(words[0]))
-        end_context(words[0]);
-    return call_driver(call, words);
+    if (is_done() || words[0] == 0 || is_primary(words[0]))
+        return call_driver(call, words);
+    return end_context(call, words, words[0]);
 }
 
 // (context *, device)
@@ -236,9 +268,13 @@ static word end_primary(const struct driver_call *call, word *words)
     const bool ends = is_retained && (call->detail == BY_RESET || primaries[device].num == 0);
     const word context = primaries[device].context;
     recorder_unlock();
-    if (ends)
-        end_context(context);
-    return call_driver(call, words);
+    const word answer = ends ? end_context(call, words, context) : call_driver(call, words);
+    if (answer != SUCCEEDED && is_retained && call->detail == BY_RELEASE) {
+        recorder_lock();
+        primaries[device].num++;
+        recorder_unlock();
+    }
+    return answer;
 }
 
 // ---- modules ----
@@ -282,16 +318,14 @@ static word load_module(const struct driver_call *call, word *words)
 // Functions of a module that nobody has seen have no module. One may be of this one.
 static word unload_module(const struct driver_call *call, word *words)
 {
+    struct loss loss;
     if (is_done())
         return call_driver(call, words);
     recorder_lock();
     const uint32_t module = recorder_find_module(words[0]);
     recorder_unlock();
-    lose_memory(module, BRAID_RECORD_NONE);
-    recorder_lock();
-    recorder_forget_module(module);
-    recorder_unlock();
-    return call_driver(call, words);
+    begin_loss(&loss, module, BRAID_RECORD_NONE);
+    return end_loss(&loss, call_driver(call, words));
 }
 
 // cuLibraryGetModule(module *, library)

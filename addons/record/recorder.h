@@ -136,7 +136,6 @@ uint32_t recorder_number_context(word context);
 word recorder_find_context(uint32_t number); // its handle; 0: none
 // `context`: where it is recorded, or BRAID_RECORD_NONE.
 uint32_t recorder_number_event(word event, uint32_t context);
-void recorder_forget_event(word event);
 
 // A row that does not exist gets NONE, and so does all where memory ran out.
 uint32_t recorder_add_module(word handle, bool is_library, word context, const char *file,
@@ -146,18 +145,28 @@ uint32_t recorder_find_module(word handle);
 uint32_t recorder_add_kernel(word handle, uint32_t module, const char *name);
 void recorder_join_kernel(word handle, uint32_t kernel);
 
-// Forget the handles of the rows, and of all that goes with them except memory.
-void recorder_forget_module(uint32_t module);
-void recorder_forget_context(uint32_t context);
-// Forgets the addresses of memory that goes with a module and a context. Either may be none.
-void recorder_take_memory_of(uint32_t module, uint32_t context, struct array *list);
+// Handles of objects that go are forgotten before the driver gets the call, since another thread
+// may get them as soon as the driver has them. They come back if the driver refuses the call.
+struct lost_handle {
+    struct pointer_map *map;
+    word key;
+    uint32_t number;
+};
+
+// Forgets a key of a map and puts it into the list. Returns its number, or NONE.
+uint32_t recorder_lose(struct pointer_map *map, word key, struct array *lost);
+// The same of the rows, and of all that goes with them except memory.
+void recorder_lose_module(uint32_t module, struct array *lost);
+void recorder_lose_context(uint32_t context, struct array *lost);
+// The same of the memory that goes with a module and a context. Either may be none.
+void recorder_lose_memory_of(uint32_t module, uint32_t context, struct array *lost);
+// Behind the call, without the lock. Empties the list, and returns the answer.
+word recorder_settle(struct array *lost, word answer);
 
 // Adds memory, or forgets it. `operation` is NONE where none was noted.
 uint32_t recorder_add_memory(const braid_record_allocation *allocation);
 uint32_t recorder_find_memory(word address);
-uint32_t recorder_take_memory(word address);
 void recorder_free_memory(uint32_t memory, uint32_t operation);
-void recorder_keep_memory(uint32_t memory, word address); // the free failed
 
 void *recorder_row(struct array *array, uint32_t number, size_t bytes);
 
@@ -241,8 +250,8 @@ void recorder_time_end(const struct begun *begun, word answer);
 void recorder_take_times(void);
 // Into the operations that are kept. Under the lock.
 void recorder_put_times(void);
-// Events that go with their context. Under the lock.
-void recorder_forget_times(uint32_t context);
+// Events that go with their context, or that stay after all. Under the lock.
+void recorder_lose_times(uint32_t context, bool are_lost);
 
 // ---- bytes of memory (kept_memory.c) ----
 

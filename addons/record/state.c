@@ -98,11 +98,6 @@ uint32_t recorder_number_event(word event, uint32_t context)
     return known;
 }
 
-void recorder_forget_event(word event)
-{
-    braid_pointer_map_take(&recorder.event_of, key_of(event + 1));
-}
-
 // Threads read the number without the lock, where their program has ordered them.
 void recorder_forget_handles(void)
 {
@@ -194,23 +189,37 @@ uint32_t recorder_find_module(word handle)
 
 // ---- handles that go ----
 
-typedef bool row_test(uint32_t row, uint32_t of);
-
-// Forgets all handles of rows that pass the test, and puts the rows into the list, if there is one.
-// A key that moves comes to a slot that is looked at again, or later.
-static void take_rows(struct pointer_map *map, row_test *is_gone, uint32_t of, struct array *list)
+uint32_t recorder_lose(struct pointer_map *map, word key, struct array *lost)
 {
-    for (size_t i = 0; i < map->num_slots; i++)
-        while (map->slots[i].key && is_gone(map->slots[i].value, of)) {
-            const uint32_t row = braid_pointer_map_take(map, map->slots[i].key);
-            if (list && !braid_array_put(list, &row, sizeof(row)))
-                recorder.failed = true;
-        }
+    const struct lost_handle row = { map, key, braid_pointer_map_take(map, key_of(key)) };
+    if (row.number != POINTER_MAP_NONE && !braid_array_put(lost, &row, sizeof(row)))
+        recorder.failed = true;
+    return row.number;
 }
 
-static void forget_rows(struct pointer_map *map, row_test *is_gone, uint32_t of)
+word recorder_settle(struct array *lost, word answer)
 {
-    take_rows(map, is_gone, of, NULL);
+    const struct lost_handle *rows = lost->items;
+    if (lost->num > 0 && answer != SUCCEEDED) {
+        recorder_lock();
+        for (size_t i = 0; i < lost->num; i++)
+            put(rows[i].map, rows[i].key, rows[i].number);
+        recorder_forget_handles();
+        recorder_unlock();
+    }
+    braid_array_finish(lost);
+    return answer;
+}
+
+typedef bool row_test(uint32_t row, uint32_t of);
+
+// Forgets all handles of rows that pass the test. A key that moves comes to a slot that is looked
+// at again, or later.
+static void lose_rows(struct pointer_map *map, row_test *is_gone, uint32_t of, struct array *lost)
+{
+    for (size_t i = 0; i < map->num_slots; i++)
+        while (map->slots[i].key && is_gone(map->slots[i].value, of))
+            recorder_lose(map, POINTER(map->slots[i].key), lost);
 }
 
 static bool is_row(uint32_t row, uint32_t of)
@@ -273,29 +282,29 @@ static bool is_memory_of_context(uint32_t memory, uint32_t context)
            kind != BRAID_RECORD_OF_GRAPH;
 }
 
-void recorder_take_memory_of(uint32_t module, uint32_t context, struct array *list)
+void recorder_lose_memory_of(uint32_t module, uint32_t context, struct array *lost)
 {
     if (module != BRAID_RECORD_NONE)
-        take_rows(&recorder.allocation_at, is_variable_of_module, module, list);
+        lose_rows(&recorder.allocation_at, is_variable_of_module, module, lost);
     if (context != BRAID_RECORD_NONE)
-        take_rows(&recorder.allocation_at, is_memory_of_context, context, list);
+        lose_rows(&recorder.allocation_at, is_memory_of_context, context, lost);
 }
 
-void recorder_forget_module(uint32_t module)
+void recorder_lose_module(uint32_t module, struct array *lost)
 {
-    forget_rows(&recorder.module_of, is_row, module);
-    forget_rows(&recorder.kernel_of, is_kernel_of_module, module);
+    lose_rows(&recorder.module_of, is_row, module, lost);
+    lose_rows(&recorder.kernel_of, is_kernel_of_module, module, lost);
     recorder_forget_handles();
 }
 
-void recorder_forget_context(uint32_t context)
+void recorder_lose_context(uint32_t context, struct array *lost)
 {
-    forget_rows(&recorder.kernel_of, is_kernel_of_context, context);
-    forget_rows(&recorder.module_of, is_module_of_context, context);
-    forget_rows(&recorder.stream_of, is_stream_of_context, context);
-    forget_rows(&recorder.event_of, is_event_of_context, context);
-    forget_rows(&recorder.context_of, is_row, context);
-    recorder_forget_times(context);
+    lose_rows(&recorder.kernel_of, is_kernel_of_context, context, lost);
+    lose_rows(&recorder.module_of, is_module_of_context, context, lost);
+    lose_rows(&recorder.stream_of, is_stream_of_context, context, lost);
+    lose_rows(&recorder.event_of, is_event_of_context, context, lost);
+    lose_rows(&recorder.context_of, is_row, context, lost);
+    recorder_lose_times(context, true);
     recorder_forget_handles();
 }
 
@@ -346,16 +355,6 @@ uint32_t recorder_add_memory(const braid_record_allocation *allocation)
 uint32_t recorder_find_memory(word address)
 {
     return braid_pointer_map_get(&recorder.allocation_at, key_of(address));
-}
-
-uint32_t recorder_take_memory(word address)
-{
-    return braid_pointer_map_take(&recorder.allocation_at, key_of(address));
-}
-
-void recorder_keep_memory(uint32_t memory, word address)
-{
-    put(&recorder.allocation_at, address, memory);
 }
 
 // Before the record no operation that is kept has the memory, even if the first mark came after it.

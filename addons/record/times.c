@@ -13,7 +13,7 @@ struct timing {
     struct timing *next;
     uint32_t operation, number; // its stream's
     word stream, begin, end;    // CUevents
-    bool is_known;
+    bool is_known, is_lost;     // lost: the events are, with their context
     int64_t begin_ns, end_ns;
 };
 
@@ -82,11 +82,16 @@ static bool elapsed(word from, word to, int64_t *out_ns)
     return true;
 }
 
+static bool has_events(const struct timing *timing)
+{
+    return timing->begin && !timing->is_lost;
+}
+
 // Under the lock. NULL: none has its events.
 static struct timing *find_first(void)
 {
     struct timing *first = recorder.timings;
-    while (first && !first->begin)
+    while (first && !has_events(first))
         first = first->next;
     return first;
 }
@@ -98,14 +103,14 @@ static void read_times(bool is_over)
     const struct timing *first = find_first();
     int64_t least = 0;
     for (struct timing *at = recorder.timings; at; at = at->next) {
-        if (!at->begin)
+        if (!has_events(at))
             continue;
         at->is_known = is_over && elapsed(first->begin, at->begin, &at->begin_ns) &&
                        elapsed(first->begin, at->end, &at->end_ns);
         least = at->is_known && at->begin_ns < least ? at->begin_ns : least;
     }
     for (struct timing *at = recorder.timings; at; at = at->next) {
-        if (!at->begin)
+        if (!has_events(at))
             continue;
         at->begin_ns -= least;
         at->end_ns -= least;
@@ -131,12 +136,12 @@ void recorder_take_times(void)
 }
 
 // The context takes its events along, and the driver may give their handles to the program.
-void recorder_forget_times(uint32_t context)
+void recorder_lose_times(uint32_t context, bool are_lost)
 {
     const braid_record_stream *streams = recorder.streams.items;
     for (struct timing *at = recorder.timings; at; at = at->next)
         if (at->number != BRAID_RECORD_NONE && streams[at->number].context == context)
-            at->begin = at->end = 0;
+            at->is_lost = are_lost;
 }
 
 void recorder_put_times(void)

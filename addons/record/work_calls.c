@@ -419,23 +419,25 @@ static word event_operation(const struct driver_call *call, word *words)
 
 static word destroy_event(const struct driver_call *call, word *words)
 {
+    struct array lost = { .items = NULL };
     if (is_recording()) {
         recorder_lock();
-        recorder_forget_event(words[0]);
+        recorder_lose(&recorder.event_of, words[0] + 1, &lost);
         recorder_unlock();
     }
-    return call_driver(call, words);
+    return recorder_settle(&lost, call_driver(call, words));
 }
 
 static word destroy_stream(const struct driver_call *call, word *words)
 {
+    struct array lost = { .items = NULL };
     if (is_recording() && words[0] > 2) {
         recorder_lock();
-        braid_pointer_map_take(&recorder.stream_of, (void *)(uintptr_t)words[0]);
+        recorder_lose(&recorder.stream_of, words[0], &lost);
         recorder_forget_handles();
         recorder_unlock();
     }
-    return call_driver(call, words);
+    return recorder_settle(&lost, call_driver(call, words));
 }
 
 // A query that says yes tells the host as much as a wait.
