@@ -72,15 +72,15 @@ struct place recorder_place(const struct driver_call *call, word stream)
     return place;
 }
 
-// Default streams are of a context, and perhaps of a thread. An odd key is no handle.
-static const void *stream_key(word stream, word context, uint32_t thread)
+// An odd key is no handle.
+word recorder_stream_key(word stream, word context, uint32_t thread)
 {
     uint64_t key = stream;
     if (stream <= PER_THREAD)
         key = (context << 1 | 1) * 4 + (stream == PER_THREAD ? 3 : 1);
     if (stream == PER_THREAD)
         key += ((uint64_t)thread + 1) << 52;
-    return (const void *)(uintptr_t)key;
+    return key;
 }
 
 static void describe_stream(word stream, word context, uint32_t thread, braid_record_stream *row)
@@ -108,7 +108,7 @@ static void describe_stream(word stream, word context, uint32_t thread, braid_re
 
 static uint32_t find_stream(word stream, word context, uint32_t thread)
 {
-    const void *key = stream_key(stream, context, thread);
+    const void *key = (const void *)(uintptr_t)recorder_stream_key(stream, context, thread);
     recorder_lock();
     uint32_t number = braid_pointer_map_get(&recorder.stream_of, key);
     if (number == POINTER_MAP_NONE && braid_pointer_map_reserve(&recorder.stream_of)) {

@@ -75,7 +75,7 @@ struct recorder {
     pthread_mutex_t lock;
     // Read without the lock where a call comes in.
     _Atomic int phase;
-    _Atomic int captures;         // streams that capture
+    _Atomic int captures;         // those of capture_of, and those that begin
     _Atomic uint32_t next_number; // the next operation's
     _Atomic uint32_t watch_at;    // from this operation on each is watched
     _Atomic uint32_t generation;  // counts handles that were destroyed
@@ -102,6 +102,7 @@ struct recorder {
     struct array free_allocations; // rows that nothing points to
     struct pointer_map module_of, kernel_of, allocation_at, stream_of, event_of, context_of;
     struct pointer_map exec_of, condition_of;
+    struct pointer_map capture_of;  // the context of each stream that began a capture
     struct array execs, conditions; // see snapshot.h
     uint32_t num_contexts, num_threads, num_events;
     uint32_t dropped; // operations before this number are forgotten
@@ -137,6 +138,9 @@ word recorder_find_context(uint32_t number); // its handle; 0: none
 // `context`: where it is recorded, or BRAID_RECORD_NONE.
 uint32_t recorder_number_event(word event, uint32_t context);
 
+// A stream began a capture: see capture_of.
+void recorder_note_capture(word key, word context);
+
 // A row that does not exist gets NONE, and so does all where memory ran out.
 uint32_t recorder_add_module(word handle, bool is_library, word context, const char *file,
                              const void *image);
@@ -160,7 +164,7 @@ void recorder_lose_module(uint32_t module, struct array *lost);
 void recorder_lose_context(uint32_t context, struct array *lost);
 // The same of the memory that goes with a module and a context. Either may be none.
 void recorder_lose_memory_of(uint32_t module, uint32_t context, struct array *lost);
-// Behind the call, without the lock. Empties the list, and returns the answer.
+// Behind the call, without the lock. Captures end here. Empties the list, and returns the answer.
 word recorder_settle(struct array *lost, word answer);
 
 // Adds memory, or forgets it. `operation` is NONE where none was noted.
@@ -192,6 +196,8 @@ struct place {
     bool is_captured;
 };
 struct place recorder_place(const struct driver_call *call, word stream);
+// Its key in a map. Default streams are of a context, and perhaps of a thread.
+word recorder_stream_key(word stream, word context, uint32_t thread);
 // The number of a stream.
 uint32_t recorder_number_stream(struct thread_notes *notes, const struct place *place);
 

@@ -104,6 +104,11 @@ void recorder_forget_handles(void)
     atomic_fetch_add_explicit(&recorder.generation, 1, memory_order_release);
 }
 
+void recorder_note_capture(word key, word context)
+{
+    put(&recorder.capture_of, key, recorder_number_context(context));
+}
+
 static void *append(struct array *array, size_t bytes, uint32_t *out_number)
 {
     void *row = braid_array_append(array, 1, bytes);
@@ -200,6 +205,9 @@ uint32_t recorder_lose(struct pointer_map *map, word key, struct array *lost)
 word recorder_settle(struct array *lost, word answer)
 {
     const struct lost_handle *rows = lost->items;
+    for (size_t i = 0; i < lost->num && answer == SUCCEEDED; i++)
+        if (rows[i].map == &recorder.capture_of)
+            atomic_fetch_sub(&recorder.captures, 1);
     if (lost->num > 0 && answer != SUCCEEDED) {
         recorder_lock();
         for (size_t i = 0; i < lost->num; i++)
@@ -303,6 +311,7 @@ void recorder_lose_context(uint32_t context, struct array *lost)
     lose_rows(&recorder.module_of, is_module_of_context, context, lost);
     lose_rows(&recorder.stream_of, is_stream_of_context, context, lost);
     lose_rows(&recorder.event_of, is_event_of_context, context, lost);
+    lose_rows(&recorder.capture_of, is_row, context, lost);
     lose_rows(&recorder.context_of, is_row, context, lost);
     recorder_lose_times(context, true);
     recorder_forget_handles();

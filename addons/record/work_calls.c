@@ -428,18 +428,6 @@ static word destroy_event(const struct driver_call *call, word *words)
     return recorder_settle(&lost, call_driver(call, words));
 }
 
-static word destroy_stream(const struct driver_call *call, word *words)
-{
-    struct array lost = { .items = NULL };
-    if (is_recording() && words[0] > 2) {
-        recorder_lock();
-        recorder_lose(&recorder.stream_of, words[0], &lost);
-        recorder_forget_handles();
-        recorder_unlock();
-    }
-    return recorder_settle(&lost, call_driver(call, words));
-}
-
 // A query that says yes tells the host as much as a wait.
 static word wait_for_stream(const struct driver_call *call, word *words)
 {
@@ -481,33 +469,72 @@ static word wait_for_context(const struct driver_call *call, word *words)
 
 // ---- captures ----
 
+enum { PER_THREAD = 2 };
+
+static word stream_of(const struct driver_call *call, const word *words)
+{
+    return words[0] == 0 && call->per_thread ? PER_THREAD : words[0];
+}
+
+// Stream 2 is another one in each thread.
+static word key_of(word stream)
+{
+    const struct thread_notes *notes = stream <= PER_THREAD ? recorder_notes() : NULL;
+    return recorder_stream_key(stream, notes ? recorder_context() : 0, notes ? notes->thread : 0);
+}
+
 static word begin_capture(const struct driver_call *call, word *words)
 {
+    const word stream = stream_of(call, words);
+    word context = 0;
+    if (stream <= PER_THREAD || ASK("cuStreamGetCtx", stream, POINTER(&context), 0, 0) != SUCCEEDED)
+        context = recorder_context();
     // Calls in other threads ask about their stream from here on.
     atomic_fetch_add(&recorder.captures, 1);
     const word answer = call_driver(call, words);
-    if (answer != SUCCEEDED)
+    if (answer == SUCCEEDED) {
+        const word key = key_of(stream);
+        recorder_lock();
+        recorder_note_capture(key, context);
+        recorder_unlock();
+    } else {
         atomic_fetch_sub(&recorder.captures, 1);
+    }
     return answer;
 }
 
-static bool is_in_capture(const struct driver_call *call, word stream)
+// An invalid capture lasts until it is ended.
+static bool is_in_capture(word stream)
 {
-    enum { PER_THREAD = 2 };
-    int status = 0; // an invalid capture lasts until it is ended
-    if (stream == 0 && call->per_thread)
-        stream = PER_THREAD;
+    int status = 0;
     return ASK("cuStreamIsCapturing", stream, POINTER(&status), 0, 0) == SUCCEEDED && status != 0;
 }
 
 // The call may fail and end no capture, or fail and end one.
 static word end_capture(const struct driver_call *call, word *words)
 {
-    const bool was_captured = is_in_capture(call, words[0]);
+    struct array lost = { .items = NULL };
+    const word stream = stream_of(call, words), key = key_of(stream);
+    recorder_lock();
+    recorder_lose(&recorder.capture_of, key, &lost);
+    recorder_unlock();
     const word answer = call_driver(call, words);
-    if (was_captured && !is_in_capture(call, words[0]))
-        atomic_fetch_sub(&recorder.captures, 1);
+    recorder_settle(&lost, answer != SUCCEEDED && is_in_capture(stream) ? answer : SUCCEEDED);
     return answer;
+}
+
+// A stream takes the capture along that it began.
+static word destroy_stream(const struct driver_call *call, word *words)
+{
+    struct array lost = { .items = NULL };
+    if (words[0] > PER_THREAD) {
+        recorder_lock();
+        recorder_lose(&recorder.stream_of, words[0], &lost);
+        recorder_lose(&recorder.capture_of, words[0], &lost);
+        recorder_forget_handles();
+        recorder_unlock();
+    }
+    return recorder_settle(&lost, call_driver(call, words));
 }
 
 #define FILLS(bytes, more, no_stream) ((bytes) | (more) | (uint64_t)(no_stream) << STREAM_WORD_AT)
@@ -563,8 +590,6 @@ const struct noted_call recorder_work_calls[] = {
     { "cuStreamWaitEvent", event_operation, BRAID_RECORD_EVENT_WAIT, 3020 },
     { "cuEventDestroy", destroy_event, 0, 2000 },
     { "cuEventDestroy_v2", destroy_event, 0, 4000 },
-    { "cuStreamDestroy", destroy_stream, 0, 2000 },
-    { "cuStreamDestroy_v2", destroy_stream, 0, 4000 },
     { "cuStreamSynchronize", wait_for_stream, 0, 2000 },
     { "cuStreamQuery", wait_for_stream, 0, 2000 },
     { "cuEventSynchronize", wait_for_event, 0, 2000 },
@@ -579,5 +604,7 @@ const struct noted_call recorder_capture_calls[] = {
     { "cuStreamBeginCapture_v2", begin_capture, 0, 10010 },
     { "cuStreamBeginCaptureToGraph", begin_capture, 0, 12030 },
     { "cuStreamEndCapture", end_capture, 0, 10000 },
+    { "cuStreamDestroy", destroy_stream, 0, 2000 },
+    { "cuStreamDestroy_v2", destroy_stream, 0, 4000 },
     { NULL, NULL, 0, 0 },
 };
