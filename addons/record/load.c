@@ -44,13 +44,16 @@ static bool is_strange[NUM_CALLS]; // may launch or write, and nobody knows how
 static void *driver;
 static _Thread_local bool is_inside; // the driver may call its own functions through here
 
-// Functions that begin so, and that no handler knows, launch, write, or change a graph.
+// Functions that begin so, and that no handler knows, launch, write, change a graph, or decide how
+// long a context lives.
 static const char *const strange[] = {
+    "cuCtxAttach",
     "cuCtxRecordEvent",
     "cuCtxWaitEvent",
     "cuGraphExec",
-
     "cuGraphMemcpyNodeSetParams_",
+    "cuGreenCtxCreate",
+    "cuGreenCtxDestroy",
     "cuGreenCtxRecordEvent",
     "cuGreenCtxWaitEvent",
     "cuIpcOpenMemHandle",

@@ -233,7 +233,8 @@ static bool is_primary(word context)
     return is;
 }
 
-// The driver refuses to destroy a primary one.
+// The driver refuses to destroy a primary one. cuCtxDetach destroys a context to which nobody has
+// attached since: cuCtxAttach is a stranger.
 static word destroy_context(const struct driver_call *call, word *words)
 {
     if (is_done() || words[0] == 0 || is_primary(words[0]))
@@ -437,6 +438,7 @@ const struct noted_call recorder_memory_calls[] = {
     { "cuLibraryLoadFromFile", load_module, OF_LIBRARY | FROM_FILE, 12000 },
     { "cuCtxDestroy", destroy_context, 0, 2000 },
     { "cuCtxDestroy_v2", destroy_context, 0, 4000 },
+    { "cuCtxDetach", destroy_context, 0, 2000 },
     { "cuDevicePrimaryCtxRetain", retain_primary, 0, 7000 },
     { "cuDevicePrimaryCtxRelease", end_primary, BY_RELEASE, 7000 },
     { "cuDevicePrimaryCtxRelease_v2", end_primary, BY_RELEASE, 11000 },

@@ -188,6 +188,13 @@ CUresult cuCtxDestroy(CUcontext context)
     return result != CUDA_SUCCESS ? result : destroy_context(context);
 }
 
+// Nobody attaches to a context.
+CUresult cuCtxDetach(CUcontext context)
+{
+    CUresult result = entry_begin(__func__);
+    return result != CUDA_SUCCESS ? result : destroy_context(context);
+}
+
 // A destroyed context is accepted, as by the driver: the calls that follow return
 // CUDA_ERROR_CONTEXT_IS_DESTROYED.
 static CUresult push_checked(CUcontext context)

@@ -49,6 +49,7 @@ CUresult cuCtxCreate_v4(CUcontext *out_context, CUctxCreateParams *params, unsig
                         CUdevice device);
 CUresult cuCtxDestroy(CUcontext context);
 CUresult cuCtxDestroy_v2(CUcontext context);
+CUresult cuCtxDetach(CUcontext context);
 CUresult cuCtxPushCurrent(CUcontext context);
 CUresult cuCtxPushCurrent_v2(CUcontext context);
 CUresult cuCtxPopCurrent(CUcontext *out_context);

@@ -56,7 +56,7 @@ static void use_created_contexts(void)
         num_functions += now.function == before.function;
         num_events += now.event == before.event;
         before = now;
-        must(cuCtxDestroy_v2(context));
+        must((i % 4 == 1 ? cuCtxDetach : cuCtxDestroy_v2)(context));
     }
     assert_int_equal(num_contexts, ROUNDS - 1);
     assert_int_equal(num_functions, ROUNDS - 1);
