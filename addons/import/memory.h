@@ -51,8 +51,9 @@ struct import_memory {
     struct array buffers; // struct import_buffer: those given first, then allocations of the graph
     struct array copies;  // struct import_copy: memory of the device that was read
     uint32_t num_given, num_allocations;
-    bool has_closed; // among those given
-    bool *seen;      // a record has it: room, by its graphs
+    bool has_closed;  // among those given
+    bool *seen;       // a record has it: room, by its graphs
+    uint32_t *end_of; // by allocation of the record: 1 + the row with bytes of its end, or 0
     struct store store;
 };
 

@@ -36,8 +36,13 @@ braid_status braid_import_memory_add_recorded(struct import_memory *memory)
     const struct import_recorded *recorded = &memory->recorded;
     memory->seen = braid_store_take(&memory->store, recorded->record->num_graphs + (size_t)1,
                                     sizeof(*memory->seen));
-    if (!memory->seen)
+    memory->end_of = braid_store_take(&memory->store, recorded->record->num_allocations + (size_t)1,
+                                      sizeof(*memory->end_of));
+    if (!memory->seen || !memory->end_of)
         return braid_error_no_memory("the memory of a record");
+    for (uint32_t i = 0; i < recorded->record->num_memory; i++)
+        if (recorded->record->memory[i].is_of_end)
+            memory->end_of[recorded->record->memory[i].allocation] = i + 1;
     for (uint32_t i = 0; i < recorded->record->num_allocations; i++) {
         const braid_record_allocation *of = &recorded->record->allocations[i];
         struct import_buffer buffer = buffer_of(memory, i);
@@ -208,25 +213,28 @@ static void forget_later(const struct import_memory *memory,
     }
 }
 
-enum bytes_of { OF_BEGIN, OF_END, OF_END_AND_OLD };
+// An allocation has the bytes of its end until somebody else writes there.
+static void take_row(const struct import_memory *memory, const braid_record_memory *kept,
+                     struct import_copy *copy)
+{
+    const braid_record_allocation *of = &memory->recorded.record->allocations[kept->allocation];
+    if (!meets(of->address, kept->num_bytes, copy->begin, copy->bytes))
+        return;
+    take_write(kept->bytes, of->address, kept->num_bytes, copy);
+    if (kept->is_of_end)
+        forget_later(memory, of, copy);
+}
 
-// All that the memory had where the frame begins. Or the end of that allocation, or of each that is
-// older than the record. An allocation has these bytes until somebody else writes there.
-static void take_kept(const struct import_memory *memory, enum bytes_of bytes_of,
-                      uint32_t allocation, struct import_copy *copy)
+// All that the memory had where the frame begins, or the ends of allocations that are older than
+// the record.
+static void take_kept(const struct import_memory *memory, bool of_begin, struct import_copy *copy)
 {
     const braid_record_contents *record = memory->recorded.record;
     for (uint32_t i = 0; i < record->num_memory; i++) {
         const braid_record_memory *kept = &record->memory[i];
-        const braid_record_allocation *of = &record->allocations[kept->allocation];
-        if (kept->is_of_end != (bytes_of != OF_BEGIN) ||
-            (bytes_of == OF_END && kept->allocation != allocation) ||
-            (bytes_of == OF_END_AND_OLD && of->born != BRAID_RECORD_NONE) ||
-            !meets(of->address, kept->num_bytes, copy->begin, copy->bytes))
-            continue;
-        take_write(kept->bytes, of->address, kept->num_bytes, copy);
-        if (kept->is_of_end)
-            forget_later(memory, of, copy);
+        const bool is_old = record->allocations[kept->allocation].born == BRAID_RECORD_NONE;
+        if (of_begin ? !kept->is_of_end : kept->is_of_end && is_old)
+            take_row(memory, kept, copy);
     }
 }
 
@@ -258,7 +266,7 @@ static void fill(const struct import_memory *memory, uint32_t node, const uint64
 {
     const struct import_recorded *recorded = &memory->recorded;
     const bool is_kept = braid_import_has_contents(recorded);
-    take_kept(memory, is_kept ? OF_BEGIN : OF_END_AND_OLD, BRAID_RECORD_NONE, copy);
+    take_kept(memory, is_kept, copy);
     for (uint32_t k = is_kept ? recorded->first : 0; k < 2 * recorded->end; k++) {
         const uint32_t i = k % recorded->end;
         const braid_record_work *work = &recorded->record->operations[i].work;
@@ -276,8 +284,9 @@ static void fill(const struct import_memory *memory, uint32_t node, const uint64
         const bool is_before = !is_in_frame || stands_before(memory, before, work);
         if (is_first && is_before)
             take_write(from, begin, bytes, copy);
-        if (is_first && work->kind == BRAID_RECORD_ALLOCATE)
-            take_kept(memory, OF_END, work->memory, copy);
+        const bool allocates = is_first && work->kind == BRAID_RECORD_ALLOCATE;
+        if (allocates && memory->end_of[work->memory])
+            take_row(memory, &recorded->record->memory[memory->end_of[work->memory] - 1], copy);
         else if (!is_first && !is_before)
             compare(from, begin, bytes, copy);
     }
