@@ -7,6 +7,8 @@ import sys
 
 try:
     import numpy as np
+    if not hasattr(np, "row_stack"):  # NumPy 2.5 has none, and numba-cuda 0.30 asks for it
+        np.row_stack = np.vstack
     from numba import cuda
 except ImportError as missing:
     print(f"skipped: {missing}")

