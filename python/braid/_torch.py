@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import sys
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
+import torch
 from torch import Tag, Tensor, empty, strided, uint8
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from braid._errors import UnsupportedError
 from braid._import import Statement
 from braid._private_streams import Range
 
@@ -171,27 +174,67 @@ def _ranges_of(tensors: Iterable[Tensor]) -> List[Range]:
 
 _ROUND = 512  # blocks are multiples of it
 MOST_EVENTS = 1 << 20  # older ones are lost
+_LONG = 64  # events that are worth a new history
+_NUMBER = 1 << 40
+_NO_POOL = (_NUMBER, _NUMBER)  # a pool has at most one of both
+
+
+class History:
+    """PyTorch's history of its allocator, of which each call returns the events since the last one. PyTorch hands out all of a
+    history, so a long one is ended, and another begun: ending clears it. A read of a pool that does not exist has no blocks."""
+
+    def __init__(self, device: Any):
+        self._device, self._num = device, 0
+
+    def __enter__(self) -> History:
+        if torch._C._cuda_isHistoryEnabled():
+            raise UnsupportedError("PyTorch records the history of its memory for the program, and keeps only one: end it by "
+                                   "torch.cuda.memory._record_memory_history(enabled=None)")
+        self._begin()
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        torch.cuda.memory._record_memory_history(enabled=None)
+
+    def _begin(self) -> None:
+        torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=MOST_EVENTS)
+        self._num = 0
+
+    def __call__(self) -> List[Dict[str, Any]]:
+        references = sys.getrefcount(_NUMBER)
+        traces = torch._C._cuda_memorySnapshot(_NO_POOL)["device_traces"]
+        for _ in range(references - sys.getrefcount(_NUMBER)):  # that a version drops, although a tuple only lends them
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(_NUMBER))
+        events = traces[self._device.index] if self._device.index < len(traces) else []
+        if len(events) >= MOST_EVENTS:
+            raise RuntimeError(f"PyTorch's allocator has told {len(events)} events at once, and then forgets the first")
+        found = list(events[self._num:])
+        self._num = len(events)
+        if self._num >= _LONG:
+            torch.cuda.memory._record_memory_history(enabled=None)
+            self._begin()
+        return found
 
 
 class Memory:
     """What the allocator hands out during a capture. Memory that is freed is taken at once, if `keeps`, so that no later
-    tensor gets it: two that share memory cannot be used at once. `events()` returns the list of events so far. `library`: memory
-    of libraries that is there before."""
+    tensor gets it: two that share memory cannot be used at once. `events()` returns the events since it was last called.
+    `library`: memory of libraries that is there before."""
 
     def __init__(self, events: Callable[[], List[Dict[str, Any]]], keeps: bool, device: Any, library: Sequence[Range] = ()):
         self.blocks: List[Range] = []  # each that was handed out
         self._events, self.keeps, self._device = events, keeps, device
-        self._num = len(events())
+        events()
         self._begins: Set[int] = set()
         self._live: Dict[int, int] = {}
         self._fresh: Dict[int, int] = {}  # since the operation began
         self._library: List[Range] = list(library)
         self._plugs: List[Any] = []
         probe = empty(1, dtype=uint8, device=device)
-        if not any(event["addr"] == probe.data_ptr() for event in events()[self._num:]):
+        if not any(event["action"] == "alloc" and event["addr"] == probe.data_ptr() for event in events()):
             raise RuntimeError("PyTorch's allocator does not tell of the memory that it hands out")
         del probe
-        self._num = len(events())
+        events()
 
     def has(self, address: int) -> bool:
         """Whether a block that it handed out begins there."""
@@ -219,25 +262,23 @@ class Memory:
 
     def _look(self) -> List[Range]:
         """Follows the allocator. Returns blocks that it handed out and took back since."""
-        events = self._events()
-        if len(events) >= MOST_EVENTS:
-            raise RuntimeError(f"PyTorch's allocator has told {len(events)} events, and then forgets the first: clear its history")
         passing: List[Range] = []
         freed: List[int] = []
-        for event in events[self._num:]:
+        for event in self._events():
+            if event["action"] not in ("alloc", "free_completed"):
+                continue
             address, size = int(event["addr"]), int(event["size"])
             if event["action"] == "alloc":
                 self._live[address] = self._fresh[address] = size
                 self._begins.add(address)
                 self.blocks.append((address, -(-size // _ROUND) * _ROUND))
-            elif event["action"] == "free_completed" and address in self._live:
+            elif address in self._live:
                 freed.append(self._live.pop(address))
                 if address in self._fresh:
                     passing.append((address, size))
-        self._num = len(events)
         if self.keeps and freed:
             self._plugs += [empty(size, dtype=uint8, device=self._device) for size in sorted(freed, reverse=True)]
-            self._num = len(self._events())
+            self._events()  # the plugs are no memory of the function
         return passing
 
     def left(self, outputs: Sequence[Any], live: Iterable[int]) -> List[int]:
@@ -272,12 +313,15 @@ class Memory:
 # ---- the driver ----
 
 
+_HANDLE = 8  # bytes of one
+
+
 class Nodes:
     """The nodes that a stream captures."""
 
     def __init__(self, stream: int):
         self._cuda = ctypes.CDLL("libcuda.so.1")
-        self._stream, self._known = stream, set()  # type: int, Set[int]
+        self._stream, self._told = stream, b""
 
     def _call(self, name: str, *args: Any) -> None:
         result = getattr(self._cuda, name)(*args)
@@ -293,10 +337,12 @@ class Nodes:
             return []
         num = ctypes.c_size_t()
         self._call("cuGraphGetNodes", graph, None, ctypes.byref(num))
-        if num.value == len(self._known):
+        known = len(self._told) // _HANDLE
+        if num.value == known:
             return []
-        found = (ctypes.c_void_p * num.value)()
+        found = (ctypes.c_uint64 * num.value)()
         self._call("cuGraphGetNodes", graph, found, ctypes.byref(num))
-        new = [node for node in found if node is not None and node not in self._known]
-        self._known.update(new)
-        return new
+        before, self._told = self._told, bytes(found)
+        if self._told.startswith(before):  # the driver lists nodes as they were added
+            return found[known:]
+        return sorted(set(found) - set(memoryview(before).cast("Q")))

@@ -132,24 +132,12 @@ def _capture(_torch: Any, captured: Any, private: Any, function: Callable[[], An
     import torch
 
     device, side = private.device, private.stream
-
-    def events() -> List[Any]:
-        traces = torch.cuda.memory._snapshot(device)["device_traces"]
-        return list(traces[device.index]) if device.index < len(traces) else []
-
-    if torch._C._cuda_isHistoryEnabled():
-        raise UnsupportedError("PyTorch records the history of its memory for the program, and keeps only one: end it by "
-                               "torch.cuda.memory._record_memory_history(enabled=None)")
-    torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=_torch.MOST_EVENTS)
-    try:
-        with torch.cuda.graph(captured, stream=side, capture_error_mode="thread_local"):
-            memory = _torch.Memory(events, keeps, device, private.workspace)
-            recorder = _torch.Recorder(_torch.Nodes(int(side.cuda_stream)), memory, device)
-            with recorder:
-                outputs = function()
-            memory.begin()
-    finally:
-        torch.cuda.memory._record_memory_history(enabled=None)
+    with _torch.History(device) as events, torch.cuda.graph(captured, stream=side, capture_error_mode="thread_local"):
+        memory = _torch.Memory(events, keeps, device, private.workspace)
+        recorder = _torch.Recorder(_torch.Nodes(int(side.cuda_stream)), memory, device)
+        with recorder:
+            outputs = function()
+        memory.begin()
     return recorder, memory, outputs
 
 

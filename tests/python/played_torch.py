@@ -34,7 +34,7 @@ class Allocator:
     def __init__(self, call):
         memory = ctypes.c_uint64()
         call("cuMemAlloc_v2", ctypes.byref(memory), SEGMENT)
-        self.free, self.live, self.events, self.records = {memory.value: SEGMENT}, {}, [], []
+        self.free, self.live, self.events, self.records, self.told = {memory.value: SEGMENT}, {}, [], [], []
         self.begin = memory.value
 
     def note(self, action, address, size):
@@ -65,6 +65,15 @@ class Allocator:
 
     def record(self, enabled, **options):
         self.records.append(enabled)
+        if not enabled:
+            self.events.clear()
+
+    def snapshot(self, pool):
+        """All events so far, and blocks of the pool, or of all pools. Looking is an event too."""
+        told = {"device_traces": [list(self.events)], "segments": [] if pool else self.blocks()}
+        self.told.append(len(self.events) + len(told["segments"]))
+        self.note("snapshot", 0, 0)
+        return told
 
     def blocks(self):
         live = [{"address": at, "size": -(-size // ROUND) * ROUND, "state": "active_allocated"} for at, size in self.live.items()]
@@ -270,14 +279,14 @@ def make_torch():
         reduce=Operation("c10d.allreduce_.default", "tensors process_group", lambda tensors, group: raise_(tensors[0])),
         own=Operation("mine.add.default", "self other", add))
     torch.launch, torch.allocator, torch.workspaces, torch.functions = launch, allocator, workspaces, functions
-    torch._C = types.SimpleNamespace(_cuda_clearCublasWorkspaces=workspaces.clear, _cuda_isHistoryEnabled=allocator.is_recording)
+    torch._C = types.SimpleNamespace(_cuda_clearCublasWorkspaces=workspaces.clear, _cuda_isHistoryEnabled=allocator.is_recording,
+                                     _cuda_memorySnapshot=allocator.snapshot)
     torch.inference_mode, torch.drawn = contextlib.nullcontext, [0]
     torch.cuda = types.SimpleNamespace(
         device=lambda device: contextlib.nullcontext(), Stream=Stream, stream=on, current_stream=lambda device=None: Stream.now,
         current_device=lambda: 0, CUDAGraph=CUDAGraph, graph=capture, memory_snapshot=lambda: [
             {"device": 0, "address": allocator.begin, "total_size": SEGMENT, "blocks": allocator.blocks()}],
-        memory=types.SimpleNamespace(_record_memory_history=allocator.record,
-                                     _snapshot=lambda device: {"device_traces": [allocator.events]}),
+        memory=types.SimpleNamespace(_record_memory_history=allocator.record),
         ExternalStream=Stream.external, MemPool=object, use_mem_pool=lambda pool, device: contextlib.nullcontext(),
         get_rng_state=lambda device: types.SimpleNamespace(tolist=torch.drawn.copy))
     Stream.now = Stream()
