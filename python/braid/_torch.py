@@ -8,7 +8,7 @@ import sys
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
-from torch import Tag, Tensor, empty, strided, uint8
+from torch import Generator, Tag, Tensor, empty, strided, uint8
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from braid._errors import UnsupportedError
@@ -70,6 +70,9 @@ class Recorder(TorchDispatchMode):
         kwargs = kwargs or {}
         if not hasattr(function, "_schema"):  # an operator of operators: no operation has its nodes
             return function(*args, **kwargs)
+        is_random = getattr(Tag, "nondeterministic_seeded", None) in getattr(function, "tags", ())
+        if is_random:
+            self._refuse_generators(function, [*_flat(args), *_flat(kwargs)])
         self._find_nodes()  # no operation has those until here
         is_collective = str(function).startswith(_COLLECTIVES)
         if is_collective:
@@ -86,12 +89,19 @@ class Recorder(TorchDispatchMode):
             writes += self._memory.end(_name_of(function).startswith(_BLAS), made)
             if self._memory.keeps:
                 self._kept += made
-            if getattr(Tag, "nondeterministic_seeded", None) in getattr(function, "tags", ()):
+            if is_random:
                 self.random.add(str(function))
             values = [*_flat(args), *_flat(kwargs), *_flat(result)]
             self._keep_outside(values)
             self.calls.append(Call(str(function), nodes, reads, writes, _is_told(function, values, self._device)))
         return result
+
+    def _refuse_generators(self, function: Any, values: List[Any]) -> None:
+        """PyTorch's graph advances the device's own. It knows others only if the program names them before a capture."""
+        for value in values:
+            if isinstance(value, Generator) and value.device == self._device:
+                if value is not torch.cuda.default_generators[self._device.index]:
+                    raise RuntimeError(f"'{function}' draws from a generator of the program's")
 
     def _order_collectives(self) -> None:
         """All of them write one block, so that each rank keeps their order. Otherwise ranks could wait for each other."""

@@ -31,9 +31,9 @@ class Optimized(Planned):
     """A function's work on the GPU as a plan. A call plays it once on PyTorch's current stream, and returns the tensors that
     the function returned, with new values. Made by braid.torch.optimize."""
 
-    def __init__(self, imported: Imported, captured: Any, plain: Any, inputs: Sequence[Any], outputs: Any, device: Any):
+    def __init__(self, imported: Imported, captured: Any, plain: Any, draws: Any, inputs: Sequence[Any], outputs: Any, device: Any):
         self.imported, self.inputs, self.outputs = imported, tuple(inputs), outputs
-        self._device = device
+        self._device, self._draws = device, draws
         self._captured = captured  # with its memory
         self._runner = Runner(_adopt(device), imported.graph, as_before=lambda stream: plain.replay())
 
@@ -53,6 +53,8 @@ class Optimized(Planned):
                 if mine is not given:
                     mine.copy_(given, non_blocking=True)
         with torch.cuda.device(self._device):
+            if self._draws is not None:
+                self._draws.begin()
             self._runner.launch(int(torch.cuda.current_stream(self._device).cuda_stream))
         return self.outputs
 
@@ -65,11 +67,12 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
     `keep_memory`: no tensor gets memory that an earlier one had, since that would order their operations. The work then
     takes as much memory as all its tensors together. If only the results outlive the function, PyTorch captures it once more
     as it is, to be tried beside. The function and its results live as long as the plan.
+    Random numbers are those that PyTorch's own graph would draw, and each call advances PyTorch's generator as it does.
     Raises UnsupportedError if PyTorch cannot capture the function, or records the history of its memory for the program, or
-    if the function draws random numbers."""
+    if the function draws from a generator of the program's."""
     import torch
 
-    from braid import _torch
+    from braid import _torch, _torch_draws
 
     device = _device_of(inputs)
     if not hasattr(torch.cuda.CUDAGraph, "raw_cuda_graph"):
@@ -78,14 +81,12 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            draws = False
+            may_draw = not num_warm
             for _ in range(num_warm):
                 state = torch.cuda.get_rng_state(device).tolist()
                 function(*inputs)
-                draws = torch.cuda.get_rng_state(device).tolist() != state
+                may_draw = torch.cuda.get_rng_state(device).tolist() != state
             side.synchronize()
-        if draws:
-            raise UnsupportedError("the function draws random numbers, which only PyTorch's own graph can advance")
         captured = torch.cuda.CUDAGraph(keep_graph=True)
         try:
             lease = Lease(device)
@@ -95,13 +96,14 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
             plain = _capture_plain(lease.private.stream, lambda: function(*inputs), outputs) if again else captured
         except RuntimeError as error:
             raise UnsupportedError(f"PyTorch cannot capture the function: {str(error).splitlines()[0]}") from error
-        if recorder.random and not num_warm:  # else the generator has told
-            raise UnsupportedError(f"'{min(recorder.random)}' draws random numbers, which only PyTorch's own graph can advance")
-        if plain is captured:
-            captured.instantiate()
         imported = _import(captured, recorder, memory, device)
         imported._owner.kept = (captured, lease, function, inputs, outputs, recorder.outside)  # execs of the graph outlive what is returned
-    return Optimized(imported, captured, plain, inputs, outputs, device)
+        draws = None
+        if may_draw or recorder.random:
+            plain, draws = _torch_draws.take(captured, plain, device)
+        elif plain is captured:
+            captured.instantiate()
+    return Optimized(imported, captured, plain, draws, inputs, outputs, device)
 
 
 def _device_of(inputs: Sequence[Any]) -> Any:

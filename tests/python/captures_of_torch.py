@@ -61,3 +61,87 @@ def test_nodes_that_the_driver_lists_in_another_order_are_found(torch, monkeypat
     monkeypatch.setattr(_torch.Nodes, "__init__", turned)
     made = optimize(torch, chain(torch, 5))
     assert told(made)[2:] == (10, 0)
+
+
+# ---- random numbers ----
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+@pytest.mark.parametrize("leaves", [False, True])
+@pytest.mark.parametrize("num_warm", [0, 3])
+def test_random_numbers_are_those_of_pytorch(torch, is_shared, leaves, num_warm):
+    a, total = tensors(torch, 2, 0)
+    generator, left = torch.cuda.default_generators[0], {}
+    generator.is_shared = is_shared
+
+    def function():
+        if leaves:  # no second capture
+            left["other"] = torch.ops.add(a, a)
+        torch.ops.raise_(total)
+        return [torch.ops.rand(a), torch.ops.rand(a)]
+
+    made = optimize(torch, function, num_warm=num_warm)
+    assert generator.offset == 2 * 4 * num_warm  # as the calls that warm up leave it
+    other = torch.cuda.CUDAGraph()  # of the program
+    with torch.cuda.graph(other, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
+        torch.ops.rand(a)
+    total.set(0)
+    play = 0
+    while not made.info.is_chosen:  # by each way to play
+        generator.seed += 100
+        other.replay()
+        drawn, at = generator.seed + generator.offset, generator.offset
+        made()
+        made.wait()
+        assert [one.item() for one in made.outputs] == [drawn, drawn + 4], made.info
+        assert generator.offset == at + 8 and total.item() == play + 1, made.info
+        play += 1
+        assert play < 1000
+    assert "as before: " in made.text
+
+
+def test_random_operations_keep_their_orders_and_are_proven(torch):
+    a, b = tensors(torch, 2, 3)
+
+    def function():
+        return [torch.ops.rand(a), torch.ops.add(b, b), torch.ops.rand(a)]
+
+    assert told(optimize(torch, function)) == (3, 1, 3, 0)
+
+
+def test_attention_that_draws_nothing_needs_no_prologue(torch):
+    a, = tensors(torch, 2)
+    made = optimize(torch, lambda: torch.ops.attend(a))
+    assert told(made) == (0, 0, 1, 0) and made._draws is None
+    for _ in range(40):
+        made.outputs.set(0)
+        made()
+        made.wait()
+        assert made.outputs.item() == 4
+    assert torch.cuda.default_generators[0].offset == 0
+
+
+@pytest.mark.parametrize("num_warm", [0, 3])
+def test_numbers_that_no_operation_draws_are_known(torch, num_warm):
+    a, = tensors(torch, 2)
+    generator = torch.cuda.default_generators[0]
+
+    def function():  # as a compiled kernel does
+        if generator.drawn is None:
+            generator.offset += 4
+        else:
+            generator.draw()
+        return torch.ops.add(a, a)
+
+    made = optimize(torch, function, num_warm=num_warm)
+    made()
+    assert generator.offset == 4 * (num_warm + 1)
+
+
+def test_generators_of_the_program_are_refused(torch):
+    a, = tensors(torch, 2)
+    own = torch.Generator(a.device, torch.Tensor)
+    own.begin_capture()
+    with pytest.raises(braid.UnsupportedError, match="'aten.rand_like.default' draws from a generator of the program's"):
+        optimize(torch, lambda: torch.ops.rand(a, own), num_warm=0)
+    assert told(optimize(torch, lambda: torch.ops.rand(a, torch.cuda.default_generators[0]))) == (0, 0, 1, 0)

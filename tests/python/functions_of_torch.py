@@ -187,28 +187,6 @@ def test_collectives_keep_their_order_and_write_what_they_get(torch):
     assert (made.outputs.item(), b.item()) == (3 + 5, 4)
 
 
-def test_random_numbers_are_refused(torch):
-    a, = tensors(torch, 2)
-    with pytest.raises(braid.UnsupportedError, match="'aten.rand_like.default' draws random numbers"):
-        optimize(torch, lambda: torch.ops.rand(a), num_warm=0)
-    # One that may draw numbers, and has drawn none: attention without dropout.
-    assert told(optimize(torch, lambda: torch.ops.rand(a))) == (0, 0, 1, 0)
-
-
-def test_numbers_drawn_by_other_code_are_refused(torch):
-    a, = tensors(torch, 2)
-
-    def function():
-        torch.drawn[0] += 4  # as a compiled kernel does, by the generator
-        return torch.ops.add(a, a)
-
-    with pytest.raises(braid.UnsupportedError, match="the function draws random numbers"):
-        optimize(torch, function)
-    torch.drawn[0] = 0
-    first = []
-    assert optimize(torch, lambda: [first or torch.drawn.__setitem__(0, first.append(4) or 4), torch.ops.add(a, a)][1]) is not None
-
-
 def test_a_history_of_the_program_is_left_alone(torch):
     a, = tensors(torch, 2)
     torch.allocator.record("all")

@@ -14,12 +14,13 @@ WIDTH, HEIGHT = 96, 64
 
 
 class Module(torch.nn.Module):
-    """Steps on a few tensors: branches, views, slices, operations in place, and a buffer that stays from call to call."""
+    """Steps on a few tensors: branches, views, slices, operations in place, random numbers, and a buffer that stays from call to
+    call."""
 
     def __init__(self, seed):
         super().__init__()
         source = random.Random(seed)
-        self.steps = [(source.randrange(12), source.randrange(4), source.randrange(4), source.randrange(WIDTH // 2))
+        self.steps = [(source.randrange(16), source.randrange(4), source.randrange(4), source.randrange(WIDTH // 2))
                       for _ in range(source.randrange(5, 40))]
         self.linears = torch.nn.ModuleList(torch.nn.Linear(WIDTH, WIDTH) for _ in range(3))
         self.norm = torch.nn.BatchNorm1d(WIDTH)
@@ -52,6 +53,14 @@ class Module(torch.nn.Module):
                 live[a] = self.conv(other[:, None])[:, 0]
             elif kind == 10:
                 live[a] = torch.where(other > 0, one, self.total)
+            elif kind == 11:
+                live[a] = torch.nn.functional.dropout(one, 0.25, training=True)
+            elif kind == 12:
+                live[a] = other + torch.rand_like(other)
+            elif kind == 13:
+                one[:, at:at + 8].normal_()
+            elif kind == 14:
+                live[a] = torch.bernoulli(other.sigmoid()) - torch.randint_like(other, 3)
             else:
                 live[b] = live[a]  # two names of one tensor
         return live[0].tanh(), live[1][:, 3:9], live[2].sum(), self.total
@@ -70,6 +79,7 @@ def compare(seed):
 
     def played(play):
         module.total.copy_(start)
+        torch.manual_seed(seed)
         found = []
         for given in inputs:
             found.append([value.clone() for value in play(given)])
@@ -86,6 +96,8 @@ def compare(seed):
     def by(frame):
         def play(given):
             optimized.inputs[0].copy_(given)
+            if optimized._draws is not None:
+                optimized._draws.begin()
             frame.launch(int(torch.cuda.current_stream().cuda_stream))
             return optimized.outputs
         return play
@@ -99,10 +111,11 @@ def compare(seed):
     compare.kept += info.num_kept
     compare.captured += info.num_captured
     compare.unproven += info.num_unproven
+    compare.random += optimized._draws is not None
     return good
 
 
-compare.kept = compare.captured = compare.unproven = 0
+compare.kept = compare.captured = compare.unproven = compare.random = 0
 
 
 def same(some, others):
@@ -126,23 +139,69 @@ def two_streams_share_a_tensor():
     assert info.num_races == 1, info
 
 
-def random_numbers_are_refused():
+def random_numbers_are_those_of_pytorch(keeps):
+    """By each way to play, and between numbers that the program draws itself and by a graph of its own."""
+    heads, ones = torch.randn(2, 4, 64, 32, device="cuda", dtype=torch.half), torch.ones(1 << 12, device="cuda")
+
+    def function():
+        seen = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads, dropout_p=0.25)
+        noise = torch.empty_like(ones).normal_()
+        return [seen, noise, torch.nn.functional.dropout(ones), torch.rand_like(ones) + torch.randn(1, device="cuda"),
+                torch.rand(9, device="cuda")]
+
+    def captured(what):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            results = what()
+        return lambda: [graph.replay(), results][1]
+
+    def played(play, num):
+        torch.manual_seed(7)
+        found = []
+        for _ in range(num):
+            found.append([value.clone() for value in (*play(), *own(), torch.rand(5, device="cuda"))])
+        torch.cuda.synchronize()
+        return found, torch.cuda.default_generators[torch.cuda.current_device()].get_offset()
+
+    optimized = braid.torch.optimize(function, keep_memory=keeps)
+    own, by_graph = captured(lambda: [torch.rand(5, device="cuda")]), captured(function)
+    num = 0
+    while not optimized.info.is_chosen:
+        expected, found = played(by_graph, 10), played(optimized, 10)
+        assert same(expected[0], found[0]) and expected[1] == found[1] > 0, (num, expected[1], found[1], optimized.info)
+        num += 10
+        assert num < 1000, optimized.info
+    assert "as before: " in optimized.text and optimized.imported.info.num_unproven == 0, optimized.text
+
+
+def generators_of_the_program_are_refused():
+    own = torch.Generator("cuda")
     try:
-        braid.torch.optimize(lambda: torch.nn.functional.dropout(torch.ones(64, device="cuda")))
+        braid.torch.optimize(lambda: torch.rand(5, device="cuda", generator=own))
     except braid.UnsupportedError as error:
-        assert "random numbers" in str(error), error
+        assert "draws from a generator of the program's" in str(error), error
     else:
-        raise AssertionError("a function that draws random numbers is planned")
+        raise AssertionError("a function with a generator of its own is planned")
+    default = torch.cuda.default_generators[torch.cuda.current_device()]
+    assert braid.torch.optimize(lambda: torch.rand(5, device="cuda", generator=default))._draws is not None
+
+
+def attention_that_draws_nothing_needs_no_prologue():
+    heads = torch.randn(2, 4, 64, 32, device="cuda", dtype=torch.half)
+    assert braid.torch.optimize(lambda: torch.nn.functional.scaled_dot_product_attention(heads, heads, heads))._draws is None
 
 
 def main():
     num = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     with torch.inference_mode():
-        random_numbers_are_refused()
+        generators_of_the_program_are_refused()
+        attention_that_draws_nothing_needs_no_prologue()
+        for keeps in (True, False):
+            random_numbers_are_those_of_pytorch(keeps)
         two_streams_share_a_tensor()
         found = [compare(seed) for seed in range(num)]
     print(f"{found.count(True)} of {num} modules are bit-equal in each call, {found.count(False)} are not, and {found.count(None)} differ "
-          f"from themselves; {compare.kept} of {compare.captured} orders kept, {compare.unproven} nodes not proven; bad: "
+          f"from themselves; {compare.random} draw random numbers; {compare.kept} of {compare.captured} orders kept, {compare.unproven} nodes not proven; bad: "
           f"{[seed for seed, good in enumerate(found) if good is False]}")
     sys.exit(found.count(False) != 0)
 

@@ -25,7 +25,60 @@ TEXTS = {
     "raise": text_of("raise", "to", ["a"], "add.u32 %r0, %r0, 1;"),
     "into_hidden": text_of("into_hidden", "hidden", ["a", "b"], "add.u32 %r0, %r0, %r1;"),
     "from_hidden": text_of("from_hidden", "to", ["hidden"], "add.u32 %r0, %r0, 0;"),
+    "draw": """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry draw(.param .u64 to, .param .u64 seed, .param .u64 offset, .param .u32 before) {
+.reg .u64 %d; .reg .u32 %r<3>;
+ld.param.u64 %d, [seed];
+ld.global.u32 %r0, [%d];
+ld.param.u64 %d, [offset];
+ld.global.u32 %r1, [%d];
+add.u32 %r0, %r0, %r1;
+ld.param.u32 %r2, [before];
+add.u32 %r0, %r0, %r2;
+ld.param.u64 %d, [to];
+st.global.u32 [%d], %r0;
+ret;
 }
+""",  # the sum of a seed, an offset, and the numbers that the graph has drawn before
+}
+STEP = 4  # by which an operation advances its generator
+
+
+class Generator:
+    """Of one device. Captured kernels read its seed and its offset from memory. All graphs share it, or each has its own."""
+
+    def __init__(self, device, make_tensor):
+        self.device, self.seed, self.offset, self.drawn, self.memory = device, 1000, 0, None, None
+        self._make, self.is_shared = make_tensor, True
+
+    def begin_capture(self):
+        if self.memory is None or not self.is_shared:
+            self.memory = self._make(), self._make()
+        self.drawn = 0
+        return self.memory
+
+    def end_capture(self):
+        drawn, self.drawn = self.drawn, None
+        return drawn
+
+    def draw(self):
+        """Where a kernel finds seed and offset, and the numbers before its own."""
+        before, self.drawn = self.drawn, self.drawn + STEP
+        return (*self.memory, before)
+
+    def fill(self, memory, drawn):
+        for tensor, value in zip(memory, (self.seed, self.offset)):
+            tensor.fill_(value)
+        self.offset += drawn
+
+    def get_offset(self):
+        return self.offset
+
+    def set_offset(self, offset):
+        assert offset % STEP == 0
+        self.offset = offset
 
 
 class Allocator:
@@ -144,6 +197,9 @@ def make_torch():
             call("cuMemcpyDtoH_v2", ctypes.byref(word), ctypes.c_uint64(self._address), ctypes.c_size_t(4))
             return word.value
 
+        def fill_(self, value):
+            call("cuMemsetD32Async", ctypes.c_uint64(self._address), value, ctypes.c_size_t(1), Stream.now.handle)
+
         def set(self, value):
             call("cuMemsetD32_v2", ctypes.c_uint64(self._address), value, ctypes.c_size_t(1))
             return self
@@ -179,11 +235,13 @@ def make_torch():
     class CUDAGraph:
         def __init__(self, keep_graph=False):
             self.graph, self.exec, self.keeps = ctypes.c_void_p(), ctypes.c_void_p(), keep_graph
+            self.memory, self.drawn = (), 0
 
         def instantiate(self):
             call("cuGraphInstantiateWithFlags", ctypes.byref(self.exec), self.graph, ctypes.c_uint64(0))
 
         def replay(self):
+            generator.fill(self.memory, self.drawn)
             call("cuGraphLaunch", self.exec, Stream.now.handle)
 
         def raw_cuda_graph(self):
@@ -193,11 +251,13 @@ def make_torch():
     def capture(graph, stream, capture_error_mode):
         assert capture_error_mode == "thread_local"
         with on(stream):
+            graph.memory = generator.begin_capture()
             call("cuStreamBeginCapture_v2", stream.handle, 1)
             try:
                 yield
             finally:
                 call("cuStreamEndCapture", stream.handle, ctypes.byref(graph.graph))
+                graph.drawn = generator.end_capture()
         if not graph.keeps:
             graph.instantiate()
 
@@ -258,6 +318,17 @@ def make_torch():
         temporary = Tensor(1024)
         return by_hidden(a, b, temporary.data_ptr())
 
+    generator = Generator(here, Tensor)
+
+    def rand(a, generator=generator):
+        made = Tensor()
+        if generator.drawn is None:
+            made.set(generator.seed + generator.offset)
+            generator.offset += STEP
+        else:
+            launch("draw", made, *generator.draw())
+        return made
+
     def raise_(a):
         launch("raise", a, a)
         return a
@@ -275,20 +346,22 @@ def make_torch():
         mm=Operation("aten.mm.default", "self mat2", mm),
         through=Operation("aten.through.default", "self other", through),
         norm=Operation("aten.norm.default", "self running_mean", norm),
-        rand=Operation("aten.rand_like.default", "self", lambda a: add(a, a), tags=("seeded",)),
+        rand=Operation("aten.rand_like.default", "self generator", rand, tags=("seeded",)),
+        attend=Operation("aten.attend.default", "self", lambda a: add(a, a), tags=("seeded",)),
         reduce=Operation("c10d.allreduce_.default", "tensors process_group", lambda tensors, group: raise_(tensors[0])),
         own=Operation("mine.add.default", "self other", add))
     torch.launch, torch.allocator, torch.workspaces, torch.functions = launch, allocator, workspaces, functions
     torch._C = types.SimpleNamespace(_cuda_clearCublasWorkspaces=workspaces.clear, _cuda_isHistoryEnabled=allocator.is_recording,
                                      _cuda_memorySnapshot=allocator.snapshot)
-    torch.inference_mode, torch.drawn = contextlib.nullcontext, [0]
+    torch.inference_mode, torch.Generator = contextlib.nullcontext, Generator
     torch.cuda = types.SimpleNamespace(
         device=lambda device: contextlib.nullcontext(), Stream=Stream, stream=on, current_stream=lambda device=None: Stream.now,
         current_device=lambda: 0, CUDAGraph=CUDAGraph, graph=capture, memory_snapshot=lambda: [
             {"device": 0, "address": allocator.begin, "total_size": SEGMENT, "blocks": allocator.blocks()}],
         memory=types.SimpleNamespace(_record_memory_history=allocator.record),
         ExternalStream=Stream.external, MemPool=object, use_mem_pool=lambda pool, device: contextlib.nullcontext(),
-        get_rng_state=lambda device: types.SimpleNamespace(tolist=torch.drawn.copy))
+        get_rng_state=lambda device: types.SimpleNamespace(tolist=lambda: [generator.seed, generator.offset]),
+        default_generators=[generator])
     Stream.now = Stream()
     leaves = types.SimpleNamespace(tree_leaves=lambda value: list(value) if isinstance(value, (list, tuple)) else [value])
     return {"torch": torch, "torch.utils": types.SimpleNamespace(_pytree=leaves), "torch.utils._pytree": leaves,

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers of functions that PyTorch captured. Kernels that draw them read a seed and an offset from memory, which PyTorch
+fills before each replay of its graph. Then it advances its generator by the numbers that the graph draws."""
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import Any, Tuple
+
+from braid._errors import UnsupportedError
+
+_LIKE_PYTORCH = 1 | 8  # of cuGraphInstantiate: free on launch, and use priorities of nodes
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+
+
+def _call(name: str, *args: Any) -> None:
+    result = getattr(ctypes.CDLL("libcuda.so.1"), name)(*args)
+    if result:
+        raise UnsupportedError(f"{name} returns {result}, so that the function's random numbers stay unknown")
+
+
+def _destroy(exec: int) -> None:
+    driver, mode = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(_RELAXED)
+    driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))  # this thread may be capturing
+    driver.cuGraphExecDestroy(ctypes.c_void_p(exec))
+    driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+
+def take(captured: Any, plain: Any, device: Any) -> Tuple[Any, Any]:
+    """PyTorch's graph as calls play it behind begin(), and the Draws of the imported graph. None: it draws no numbers. `plain`
+    is a graph of the same function, and perhaps the same graph."""
+    whole = _Whole(captured, device) if plain is captured else None
+    draws = Draws(captured, device)
+    if whole is None and draws.any:
+        return _Advancing(plain, draws), draws
+    return whole or plain, draws if draws.any else None
+
+
+class _Whole:
+    """A graph as it was captured, which is played without its prologue."""
+
+    def __init__(self, captured: Any, device: Any):
+        made = ctypes.c_void_p()
+        _call("cuGraphInstantiateWithFlags", ctypes.byref(made), ctypes.c_void_p(captured.raw_cuda_graph()),
+              ctypes.c_uint64(_LIKE_PYTORCH))
+        self._exec, self._device = made, device
+        weakref.finalize(self, _destroy, made.value).atexit = False
+
+    def replay(self) -> None:
+        import torch
+
+        _call("cuGraphLaunch", self._exec, ctypes.c_void_p(torch.cuda.current_stream(self._device).cuda_stream))
+
+
+class _Advancing:
+    """A graph of PyTorch's, which advances the generator by itself."""
+
+    def __init__(self, plain: Any, draws: Draws):
+        self._plain, self._draws = plain, draws
+
+    def replay(self) -> None:
+        self._draws.take_back()
+        self._plain.replay()
+
+
+class Draws:
+    """The prologue of a captured graph, which loses its nodes: a replay fills the memory and advances the generator, and runs no
+    kernel. All graphs of a generator may share the memory, or each may have its own: that depends on PyTorch's version."""
+
+    def __init__(self, captured: Any, device: Any):
+        import torch
+
+        graph, num = ctypes.c_void_p(captured.raw_cuda_graph()), ctypes.c_size_t()
+        _call("cuGraphGetNodes", graph, None, ctypes.byref(num))
+        nodes = (ctypes.c_void_p * num.value)()
+        _call("cuGraphGetNodes", graph, nodes, ctypes.byref(num))
+        for node in nodes:
+            _call("cuGraphDestroyNode", ctypes.c_void_p(node))
+        captured.instantiate()
+        self._captured, self._generator = captured, torch.cuda.default_generators[device.index]
+        self.begin()
+        self.any = bool(self._generator.get_offset() != self._offset)
+        self.take_back()
+
+    def begin(self) -> None:
+        """Before a play of the function's work, on the current stream. The play before it was joined to its stream, so it is
+        over when that stream fills the memory again."""
+        self._offset = self._generator.get_offset()
+        self._captured.replay()
+
+    def take_back(self) -> None:
+        """Leaves the generator as it was before begin()."""
+        self._generator.set_offset(self._offset)
