@@ -99,9 +99,11 @@ class Recorder(TorchDispatchMode):
     def _refuse_generators(self, function: Any, values: List[Any]) -> None:
         """PyTorch's graph advances the device's own. It knows others only if the program names them before a capture."""
         for value in values:
-            if isinstance(value, Generator) and value.device == self._device:
-                if value is not torch.cuda.default_generators[self._device.index]:
-                    raise RuntimeError(f"'{function}' draws from a generator of the program's")
+            if isinstance(value, Generator) and value.device.type == "cuda" and value is not self._generator():
+                raise RuntimeError(f"'{function}' draws from a generator of the program's")
+
+    def _generator(self) -> Any:
+        return torch.cuda.default_generators[self._device.index]
 
     def _order_collectives(self) -> None:
         """All of them write one block, so that each rank keeps their order. Otherwise ranks could wait for each other."""
