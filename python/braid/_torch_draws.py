@@ -9,7 +9,7 @@ from typing import Any, Tuple
 
 from braid._errors import UnsupportedError
 
-_LIKE_PYTORCH = 1 | 8  # of cuGraphInstantiate: free on launch, and use priorities of nodes
+_LIKE_PYTORCH = 1 | 8  # cuGraphInstantiate frees memory on launch, and uses priorities of nodes
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 

@@ -82,7 +82,7 @@ def test_random_numbers_are_those_of_pytorch(torch, is_shared, leaves, num_warm)
 
     made = optimize(torch, function, num_warm=num_warm)
     assert generator.offset == 2 * 4 * num_warm  # as the calls that warm up leave it
-    other = torch.cuda.CUDAGraph()  # of the program
+    other = torch.cuda.CUDAGraph()  # the program has one beside
     with torch.cuda.graph(other, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
         torch.ops.rand(a)
     total.set(0)
