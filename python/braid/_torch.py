@@ -86,7 +86,8 @@ class Recorder(TorchDispatchMode):
         if nodes:
             made = list(_tensors_of(result, self._device))
             writes += _ranges_of(made)
-            writes += self._memory.end(_name_of(function).startswith(_BLAS), made)
+            uses_library = _name_of(function).startswith(_BLAS)
+            writes += self._memory.end(uses_library, made, is_random and not uses_library)
             if self._memory.keeps:
                 self._kept += made
             if is_random:
@@ -241,6 +242,7 @@ class Memory:
         self._live: Dict[int, int] = {}
         self._fresh: Dict[int, int] = {}  # since the operation began
         self._library: List[Range] = list(library)
+        self._generator: List[Range] = []
         self._plugs: List[Any] = []
         probe = empty(1, dtype=uint8, device=device)
         if not any(event["action"] == "alloc" and event["addr"] == probe.data_ptr() for event in events()):
@@ -257,13 +259,14 @@ class Memory:
         self._look()
         self._fresh = {}
 
-    def end(self, uses_library: bool, made: Sequence[Any]) -> List[Range]:
-        """After an operation that made these tensors: memory that it used besides."""
+    def end(self, uses_library: bool, made: Sequence[Any], draws: bool) -> List[Range]:
+        """After an operation that made these tensors: memory that it used besides. If it draws random numbers, the memory that
+        stays is the generator's, which no product of matrices uses."""
         self._fresh = {}
         freed = self._look()
         own = {tensor.untyped_storage().data_ptr() for tensor in made if _is_plain(tensor)}
         stay = [(address, size) for address, size in self._fresh.items() if address not in own and self._live.get(address) == size]
-        self._library += stay
+        (self._generator if draws else self._library).extend(stay)
         return freed + stay + (self._library if uses_library else [])
 
     def hold(self) -> Range:
@@ -294,9 +297,9 @@ class Memory:
         return passing
 
     def left(self, outputs: Sequence[Any], live: Iterable[int]) -> List[int]:
-        """Blocks of the capture among the live ones that neither these results, nor libraries, nor plugs have."""
+        """Blocks of the capture among the live ones that neither these results, nor libraries, nor generators, nor plugs have."""
         own = {tensor.untyped_storage().data_ptr() for tensor in [*outputs, *self._plugs] if _is_plain(tensor)}
-        own.update(address for address, _ in self._library)
+        own.update(address for address, _ in [*self._library, *self._generator])
         return sorted(self._begins & set(live) - own)
 
     def parts(self, cuts: Iterable[Range] = ()) -> List[Range]:

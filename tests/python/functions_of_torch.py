@@ -416,7 +416,7 @@ class NoMemory:
     def begin(self):
         pass
 
-    def end(self, uses_library, made):
+    def end(self, uses_library, made, draws):
         return []
 
 

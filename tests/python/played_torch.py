@@ -47,24 +47,27 @@ STEP = 4  # by which an operation advances its generator
 
 
 class Generator:
-    """Of one device. Captured kernels read its seed and its offset from memory. All graphs share it, or each has its own."""
+    """Captured kernels read its seed and its offset from memory. All graphs share it, or each has its own, which its first random
+    operation makes."""
 
     def __init__(self, device, make_tensor):
-        self.device, self.seed, self.offset, self.drawn, self.memory = device, 1000, 0, None, None
+        self.device, self.seed, self.offset, self.drawn, self.memory = device, 1000, 0, None, ()
         self._make, self.is_shared = make_tensor, True
 
     def begin_capture(self):
-        if self.memory is None or not self.is_shared:
+        if not self.is_shared:
+            self.memory = ()
+        elif not self.memory:
             self.memory = self._make(), self._make()
         self.drawn = 0
-        return self.memory
 
     def end_capture(self):
         drawn, self.drawn = self.drawn, None
-        return drawn
+        return self.memory, drawn
 
     def draw(self):
         """Where a kernel finds seed and offset, and the numbers before its own."""
+        self.memory = self.memory or (self._make(), self._make())
         before, self.drawn = self.drawn, self.drawn + STEP
         return (*self.memory, before)
 
@@ -251,13 +254,13 @@ def make_torch():
     def capture(graph, stream, capture_error_mode):
         assert capture_error_mode == "thread_local"
         with on(stream):
-            graph.memory = generator.begin_capture()
+            generator.begin_capture()
             call("cuStreamBeginCapture_v2", stream.handle, 1)
             try:
                 yield
             finally:
                 call("cuStreamEndCapture", stream.handle, ctypes.byref(graph.graph))
-                graph.drawn = generator.end_capture()
+                graph.memory, graph.drawn = generator.end_capture()
         if not graph.keeps:
             graph.instantiate()
 
