@@ -49,7 +49,7 @@ def time_of(given, options, marks):
     program += ["--marked"] if marks else []
     if options is not None:
         program = [given.braid, "record", "--out", "/tmp/recorded_torch.braidrec", *options, "--", *program]
-    done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=False)  # 1 where no frame was reached
     return float(next(line for line in done.stdout.splitlines() if line.replace(".", "", 1).isdigit()))
 
 
