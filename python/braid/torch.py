@@ -48,11 +48,10 @@ class Optimized(Planned):
             if mine.shape != given.shape or mine.dtype != given.dtype:
                 raise refuse(f"an input was captured with {tuple(mine.shape)} elements of {mine.dtype}, and the call gives "
                              f"{tuple(given.shape)} of {given.dtype}")
-        with torch.inference_mode():  # in which any tensor may be written
+        with torch.inference_mode(), torch.cuda.device(self._device):  # in which any tensor may be written, also PyTorch's own
             for mine, given in zip(self.inputs, inputs):
                 if mine is not given:
                     mine.copy_(given, non_blocking=True)
-        with torch.cuda.device(self._device):
             if self._draws is not None:
                 self._draws.begin()
             self._runner.launch(int(torch.cuda.current_stream(self._device).cuda_stream))

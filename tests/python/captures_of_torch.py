@@ -100,6 +100,22 @@ def test_random_numbers_are_those_of_pytorch(torch, is_shared, leaves, num_warm)
     assert "as before: " in made.text
 
 
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_plan_of_inference_draws_elsewhere(torch, leaves):
+    a, = tensors(torch, 2)
+    left = {}
+
+    def function():
+        if leaves:
+            left["other"] = torch.ops.add(a, a)
+        return torch.ops.rand(a)
+
+    with torch.inference_mode():
+        made = optimize(torch, function)
+    while not made.info.is_chosen:
+        made()
+
+
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_random_operations_keep_their_orders_and_are_proven(torch, is_shared):
     a, b = tensors(torch, 2, 3)

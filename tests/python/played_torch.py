@@ -50,9 +50,9 @@ class Generator:
     """Captured kernels read its seed and its offset from memory. All graphs share it, or each has its own, which its first random
     operation makes."""
 
-    def __init__(self, device, make_tensor):
+    def __init__(self, device, make_tensor, is_inference=lambda: False):
         self.device, self.seed, self.offset, self.drawn, self.memory = device, 1000, 0, None, ()
-        self._make, self.is_shared = make_tensor, True
+        self._make, self.is_shared, self.is_inference = make_tensor, True, is_inference
 
     def begin_capture(self):
         if not self.is_shared:
@@ -72,6 +72,7 @@ class Generator:
         return (*self.memory, before)
 
     def fill(self, memory, drawn):
+        assert self.is_inference() or not any(tensor.is_inference for tensor in memory)
         for tensor, value in zip(memory, (self.seed, self.offset)):
             tensor.fill_(value)
         self.offset += drawn
@@ -150,7 +151,7 @@ class Device:
 def make_torch():
     """The part of PyTorch that braid.torch.optimize uses, as modules by name."""
     torch, cuda = types.ModuleType("torch"), ctypes.CDLL("libcuda.so.1")
-    here, modes, strided = Device(), [], object()
+    here, modes, inferences, strided = Device(), [], [], object()
 
     def call(name, *args):
         assert getattr(cuda, name)(*args) == 0, name
@@ -173,7 +174,7 @@ def make_torch():
         is_cuda, device, layout, shape, dtype = True, here, strided, (1,), "uint32"
 
         def __init__(self, bytes=4):
-            self._bytes, self._address = bytes, allocator.take(bytes)
+            self._bytes, self._address, self.is_inference = bytes, allocator.take(bytes), bool(inferences)
             weakref.finalize(self, allocator.give, self._address).atexit = False
 
         def data_ptr(self):
@@ -321,7 +322,16 @@ def make_torch():
         temporary = Tensor(1024)
         return by_hidden(a, b, temporary.data_ptr())
 
-    generator = Generator(here, Tensor)
+    @contextlib.contextmanager
+    def infer():
+        """Tensors that are made here are written only here."""
+        inferences.append(1)
+        try:
+            yield
+        finally:
+            inferences.pop()
+
+    generator = Generator(here, Tensor, lambda: bool(inferences))
 
     def rand(a, generator=generator):
         made = Tensor()
@@ -356,7 +366,7 @@ def make_torch():
     torch.launch, torch.allocator, torch.workspaces, torch.functions = launch, allocator, workspaces, functions
     torch._C = types.SimpleNamespace(_cuda_clearCublasWorkspaces=workspaces.clear, _cuda_isHistoryEnabled=allocator.is_recording,
                                      _cuda_memorySnapshot=allocator.snapshot)
-    torch.inference_mode, torch.Generator = contextlib.nullcontext, Generator
+    torch.inference_mode, torch.Generator = infer, Generator
     torch.cuda = types.SimpleNamespace(
         device=lambda device: contextlib.nullcontext(), Stream=Stream, stream=on, current_stream=lambda device=None: Stream.now,
         current_device=lambda: 0, CUDAGraph=CUDAGraph, graph=capture, memory_snapshot=lambda: [
