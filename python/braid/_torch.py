@@ -211,22 +211,24 @@ class History:
 
     def _begin(self) -> None:
         torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=MOST_EVENTS)
-        self._num = 0
+        self._num = len(self._read())  # whether the end has cleared it or not
 
-    def __call__(self) -> List[Dict[str, Any]]:
+    def _read(self) -> List[Dict[str, Any]]:
         references = sys.getrefcount(_NUMBER)
         traces = torch._C._cuda_memorySnapshot(_NO_POOL)["device_traces"]
         for _ in range(references - sys.getrefcount(_NUMBER)):  # that a version drops, although a tuple only lends them
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(_NUMBER))
-        events = traces[self._device.index] if self._device.index < len(traces) else []
+        return list(traces[self._device.index]) if self._device.index < len(traces) else []
+
+    def __call__(self) -> List[Dict[str, Any]]:
+        events, before = self._read(), self._num
         if len(events) >= MOST_EVENTS:
             raise RuntimeError(f"PyTorch's allocator has told {len(events)} events at once, and then forgets the first")
-        found = list(events[self._num:])
         self._num = len(events)
         if self._num >= _LONG:
             torch.cuda.memory._record_memory_history(enabled=None)
             self._begin()
-        return found
+        return events[before:]
 
 
 class Memory:

@@ -34,6 +34,13 @@ def test_a_capture_reads_each_event_a_few_times(torch, keeps):
     assert reads[1] < 6 * reads[0]  # four times the operations
 
 
+def test_a_history_that_its_end_does_not_clear_is_told_once(torch, monkeypatch):
+    wanted = optimize(torch, chain(torch, 40))
+    monkeypatch.setattr(torch.cuda.memory, "_record_memory_history", lambda enabled, **options: torch.allocator.records.append(enabled))
+    made = optimize(torch, chain(torch, 40))
+    assert told(made) == told(wanted) and len(made.imported.report["unproven"]) == 0
+
+
 def test_nodes_that_the_driver_lists_in_another_order_are_found(torch, monkeypatch):
     from braid import _torch
 
