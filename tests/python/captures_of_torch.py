@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captures of PyTorch take work in proportion to their operations, and their random numbers are those of PyTorch. A few lines play
 PyTorch, as in functions_of_torch."""
+import ctypes
+
 import functions_of_torch
 import pytest
 
@@ -173,3 +175,17 @@ def test_generators_of_the_program_are_refused(torch):
     with pytest.raises(braid.UnsupportedError, match="'aten.rand_like.default' draws from a generator of the program's"):
         optimize(torch, lambda: torch.ops.rand(a, own), num_warm=0)
     assert told(optimize(torch, lambda: torch.ops.rand(a, torch.cuda.default_generators[0]))) == (0, 0, 1, 0)
+
+
+def test_a_graph_that_keeps_its_nodes_draws_no_numbers(torch):
+    a, = tensors(torch, 2)
+    cuda = ctypes.CDLL("libcuda.so.1")
+
+    def function():
+        memory, stream = ctypes.c_uint64(), torch.cuda.current_stream().handle
+        assert cuda.cuMemAllocAsync(ctypes.byref(memory), ctypes.c_size_t(4), stream) == 0  # no node of such a graph goes
+        assert cuda.cuMemFreeAsync(memory, stream) == 0
+        return torch.ops.rand(a)
+
+    with pytest.raises(braid.UnsupportedError, match="cuGraphDestroyNode returns 801, so that the function's random numbers"):
+        optimize(torch, function)
