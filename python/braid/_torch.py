@@ -100,7 +100,7 @@ class Recorder(TorchDispatchMode):
     def _refuse_generators(self, function: Any, values: List[Any]) -> None:
         """PyTorch's graph advances the device's own. It knows others only if the program names them before a capture."""
         for value in values:
-            if isinstance(value, Generator) and value.device.type == "cuda" and value is not self._generator():
+            if isinstance(value, Generator) and value.device.type == "cuda" and _handle_of(value) != _handle_of(self._generator()):
                 raise RuntimeError(f"'{function}' draws from a generator of the program's")
 
     def _generator(self) -> Any:
@@ -125,6 +125,11 @@ class Recorder(TorchDispatchMode):
 
     def statements(self) -> List[Statement]:
         return [Statement(call.nodes, call.reads, call.writes) for call in self.calls if call.is_told]
+
+
+def _handle_of(generator: Any) -> Any:
+    """PyTorch hands the device's own generator to operations as another object with the same handle."""
+    return getattr(generator, "_cdata", generator)
 
 
 def _name_of(function: Any) -> str:

@@ -15,6 +15,7 @@ import struct
 from typing import Any, Iterator, List, Optional, Set, Tuple, Union
 
 from braid._binding import ffi, lib
+from braid._device import Device
 from braid._errors import refuse
 from braid._import import Imported, Part
 from braid._text import string
@@ -61,9 +62,11 @@ class Frame:
         return self.imported.text + "".join(lines)
 
 
-def read(record: Union[Record, str, os.PathLike[str]], frame: Optional[int] = None, *, is_unwatched: bool = True) -> Frame:
+def read(record: Union[Record, str, os.PathLike[str]], frame: Optional[int] = None, *, is_unwatched: bool = True,
+         device: Optional[Device] = None) -> Frame:
     """Reads a frame of a record, by its number; None: the last one. `is_unwatched`: nobody looks at memory of the host
-    before the frame has ended. A record without a runtime of Quadrants is refused."""
+    before the frame has ended. `device`: in the process that was recorded, the graph can run there. A record without a
+    runtime of Quadrants is refused."""
     record = record if isinstance(record, Record) else Record(record)
     contents = record.contents
     if not contents.num_frames:
@@ -74,7 +77,7 @@ def read(record: Union[Record, str, os.PathLike[str]], frame: Optional[int] = No
     runtime, temporaries, closed = _find_extents(contents, number)
     parts = [Part(*runtime), Part(*temporaries)] + [Part(*one, is_closed=True) for one in closed]
     imported = Imported.of_record(record, number, texts=[_CONDITION_TEXT], buffers=parts, setters=[_CONDITION],
-                                  is_unwatched=is_unwatched)
+                                  is_unwatched=is_unwatched, device=device)
     return Frame(imported, runtime, temporaries, tuple(closed), tuple(_changes(contents, number)))
 
 

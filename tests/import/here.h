@@ -19,7 +19,7 @@ struct here {
     CUgraph graph;
     braid_import *import;
     braid_import_info info;
-    uint64_t seed; // messages of failures name it; 0: none does
+    uint64_t seed;     // messages of failures name it; 0: none does
     const char *doing; // messages of failures tell it, too
 };
 extern struct here here;
