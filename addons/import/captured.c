@@ -84,6 +84,15 @@ static braid_status refuse_size(void)
 
 // ---- kernels ----
 
+// A copy of the driver's bytes; NULL: memory ran out.
+static void *keep(const struct reader *reader, const void *told, size_t num, size_t bytes)
+{
+    void *kept = braid_store_take(&reader->captured->store, num, bytes);
+    if (kept)
+        memcpy(kept, told, num * bytes);
+    return kept;
+}
+
 static braid_status read_params(const struct reader *reader, struct captured_function *function)
 {
     struct captured_graph *captured = reader->captured;
@@ -118,12 +127,9 @@ static braid_status add_function(const struct reader *reader, gpu_function funct
                                           &reader->api->function_name, "reading a kernel's name");
     if (status)
         return status;
-    const size_t bytes = strlen(name) + 1;
-    char *copy = braid_store_take(&captured->store, bytes, 1);
-    if (!copy)
+    added.name = keep(reader, name, strlen(name) + 1, 1);
+    if (!added.name)
         return no_memory();
-    memcpy(copy, name, bytes);
-    added.name = copy;
     status = read_params(reader, &added);
     if (!status && !braid_array_put(&captured->functions, &added, sizeof(added)))
         status = no_memory();
@@ -344,12 +350,27 @@ static braid_status read_batch(const struct reader *reader, gpu_node handle,
         status = find_member(reader, batch->context, node);
     if (status || !batch->num)
         return status;
-    const struct cuda_wait_value *told = batch->operations;
-    batch->operations = braid_store_take(&reader->captured->store, batch->num, sizeof(*told));
-    if (!batch->operations)
-        return no_memory();
-    memcpy(batch->operations, told, batch->num * sizeof(*told));
-    return BRAID_OK;
+    batch->operations = keep(reader, batch->operations, batch->num, sizeof(*batch->operations));
+    return batch->operations ? BRAID_OK : no_memory();
+}
+
+static braid_status read_semaphores(const struct reader *reader, gpu_node handle,
+                                    struct captured_node *node)
+{
+    const struct gpu_api *api = reader->api;
+    struct cuda_semaphore_parameters *of = &node->semaphores.told;
+    if (!api->node_signal || !api->node_await || !api->semaphore_signal || !api->semaphore_wait)
+        return refuse(node, "is of a kind that this driver does not tell");
+    braid_status status = node->type == GPU_NODE_SIGNAL
+                              ? braid_gpu_check(reader->gpu, api->node_signal(handle, of),
+                                                &api->node_signal, "reading a captured signal")
+                              : braid_gpu_check(reader->gpu, api->node_await(handle, of),
+                                                &api->node_await, "reading a captured wait");
+    if (status || !of->num)
+        return status;
+    of->semaphores = keep(reader, of->semaphores, of->num, sizeof(*of->semaphores));
+    of->values = keep(reader, of->values, of->num, sizeof(*of->values));
+    return of->semaphores && of->values ? BRAID_OK : no_memory();
 }
 
 uint64_t braid_import_side_begin(const struct cuda_copy_side *side)
@@ -449,6 +470,9 @@ static braid_status read_work(const struct reader *reader, gpu_node handle,
         return read_event(reader, handle, node);
     case GPU_NODE_OPERATIONS:
         return read_batch(reader, handle, node);
+    case GPU_NODE_SIGNAL:
+    case GPU_NODE_AWAIT:
+        return read_semaphores(reader, handle, node);
     case GPU_NODE_EMPTY:
         return BRAID_OK;
     default:

@@ -66,6 +66,10 @@ struct captured_node {
         } memory;
         gpu_event event;
         struct cuda_operation_parameters batch; // its operations are in `store`
+        struct {
+            struct cuda_semaphore_parameters told; // its arrays are there, too
+            struct captured_node *other;           // update.c: its twin; NULL: it has none
+        } semaphores;
         struct captured_conditional conditional;
     };
 };
@@ -140,6 +144,9 @@ uint64_t braid_import_copy_span(const struct cuda_copy_parameters *copy,
 // Whether the bytes of a copy or fill stand one behind another, on each side, and how many they
 // are.
 bool braid_import_is_flat(const struct captured_node *node, uint64_t *out_bytes);
+
+// Whether a node waits for a value, which others have to give.
+bool braid_import_awaits(const struct captured_node *node);
 
 // The name of a kind of node, for messages.
 const char *braid_captured_kind(int type);

@@ -53,8 +53,8 @@ void braid_import_finish(braid_import *import);
 // Whether it is a CUDA device, or a group of some.
 bool braid_import_has_cuda(const braid_device *device);
 
-// Queues a captured node, `user`: rows, and events. Errors: BRAID_DEVICE_ERROR, BRAID_UNSUPPORTED
-// (the device is no CUDA device).
+// Queues a captured node, `user`: rows, events, values and semaphores. Errors: BRAID_DEVICE_ERROR,
+// BRAID_UNSUPPORTED (the device is no CUDA device).
 braid_queue_function braid_import_queue;
 
 // Makes the graph of all else. Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT, BRAID_UNSUPPORTED

@@ -40,16 +40,20 @@ static uint32_t first_of(uint64_t members)
     return members ? (uint32_t)__builtin_ctzll(members) : MEMBER_NONE;
 }
 
-// The stream of a record had nodes of the event's device before. A host call and a wait may be
-// anywhere. A host call stays with its stream, where one tells it.
+// The stream of a record had nodes of the event's device before, and that of a semaphore nodes of
+// its device. A host call and a wait may be anywhere. A host call stays with its stream, where one
+// tells it.
 static braid_status place_other(struct captured_node *node, uint64_t before, uint64_t behind)
 {
     const bool is_clear = __builtin_popcountll(before) == 1;
-    if (node->type == GPU_NODE_RECORD && !is_clear)
+    const bool signals = node->type == GPU_NODE_RECORD || node->type == GPU_NODE_SIGNAL;
+    if ((signals && !is_clear) ||
+        (node->type == GPU_NODE_AWAIT && __builtin_popcountll(behind) != 1))
         return refuse(node, "may be of any of several devices");
-    if (node->type == GPU_NODE_RECORD || (node->type == GPU_NODE_HOST && is_clear))
+    if (signals || (node->type == GPU_NODE_HOST && is_clear))
         node->member = first_of(before);
-    else if (node->type == GPU_NODE_HOST || node->type == GPU_NODE_WAIT)
+    else if (node->type == GPU_NODE_HOST || node->type == GPU_NODE_WAIT ||
+             node->type == GPU_NODE_AWAIT)
         node->member = first_of(behind ? behind : before);
     return BRAID_OK;
 }

@@ -44,6 +44,28 @@ static braid_status queue_event(const struct gpu_backend *gpu, const struct capt
                            "a wait for an event");
 }
 
+static braid_status queue_semaphores(const struct gpu_backend *gpu,
+                                     const struct captured_node *node, gpu_stream stream)
+{
+    const struct gpu_api *api = gpu->api;
+    const struct cuda_semaphore_parameters *of = &node->semaphores.told;
+    if (node->type == GPU_NODE_SIGNAL)
+        return braid_gpu_check(gpu,
+                               api->semaphore_signal(of->semaphores, of->values, of->num, stream),
+                               &api->semaphore_signal, "a signal of a semaphore");
+    return braid_gpu_check(gpu, api->semaphore_wait(of->semaphores, of->values, of->num, stream),
+                           &api->semaphore_wait, "a wait for a semaphore");
+}
+
+bool braid_import_awaits(const struct captured_node *node)
+{
+    bool waits = node->type == GPU_NODE_AWAIT;
+    for (uint32_t i = 0; node->type == GPU_NODE_OPERATIONS && i < node->batch.num; i++)
+        waits = waits || node->batch.operations[i].operation == CUDA_WAIT_VALUE_32 ||
+                node->batch.operations[i].operation == CUDA_WAIT_VALUE_64;
+    return waits;
+}
+
 braid_status braid_import_queue(braid_device *device, braid_stream *stream, void *user)
 {
     const struct captured_node *node = user;
@@ -61,6 +83,8 @@ braid_status braid_import_queue(braid_device *device, braid_stream *stream, void
                                                            node->batch.operations,
                                                            node->batch.flags),
                                &gpu->api->stream_operations, "a batch of memory operations");
+    if (node->type == GPU_NODE_SIGNAL || node->type == GPU_NODE_AWAIT)
+        return queue_semaphores(gpu, node, handle);
     return node->type == GPU_NODE_FILL ? queue_fill(gpu, &node->fill, handle)
                                        : queue_event(gpu, node, handle);
 }

@@ -78,6 +78,13 @@ static bool is_same_batch(const struct cuda_operation_parameters *now,
             memcmp(now->operations, had->operations, now->num * sizeof(*now->operations)) == 0);
 }
 
+static bool is_same_semaphores(const struct cuda_semaphore_parameters *now,
+                               const struct cuda_semaphore_parameters *had)
+{
+    return now->num == had->num && (!now->num || memcmp(now->semaphores, had->semaphores,
+                                                        now->num * sizeof(*now->semaphores)) == 0);
+}
+
 static braid_status check_conditional(const struct updater *updater,
                                       const struct captured_conditional *now,
                                       const struct captured_conditional *had)
@@ -102,7 +109,7 @@ static bool is_same_fill(const struct cuda_fill_parameters *now, struct cuda_fil
     return memcmp(now, &had, sizeof(had)) == 0;
 }
 
-// Queue calls read the captured node that the import has.
+// Queue calls read the captured node that the import has. Those of semaphores get others.
 static braid_status check_work(const struct updater *updater, const struct captured_node *now,
                                const struct captured_node *had)
 {
@@ -135,6 +142,11 @@ static braid_status check_work(const struct updater *updater, const struct captu
     case GPU_NODE_OPERATIONS:
         return is_same_batch(&now->batch, &had->batch) ? BRAID_OK
                                                        : refuse(updater, "has other operations");
+    case GPU_NODE_SIGNAL:
+    case GPU_NODE_AWAIT:
+        return is_same_semaphores(&now->semaphores.told, &had->semaphores.told)
+                   ? BRAID_OK
+                   : refuse(updater, "has other semaphores");
     case GPU_NODE_CONDITIONAL:
         return check_conditional(updater, &now->conditional, &had->conditional);
     default:
@@ -418,6 +430,53 @@ static braid_status put_fill(struct updater *updater, const struct captured_node
                   : put_value(updater, BRAID_TARGET_VALUE, &now->fill.value, now->fill.value_bytes);
 }
 
+// Where the host drives loops, a frame reads values when the node's turn comes.
+static bool may_read_values(const braid_exec *exec)
+{
+    bool is_busy = false;
+    for (uint32_t i = 0; exec->player->is_driven && i < exec->frames.num; i++)
+        is_busy = is_busy || braid_exec_slot_has_work(exec, i);
+    return is_busy;
+}
+
+// Two captured nodes for the exec, which its later updates fill by turns; NULL: memory ran out.
+static struct captured_node *make_twins(braid_exec *exec, const struct captured_node *of,
+                                        size_t bytes)
+{
+    EXEC_MEMORY(exec);
+    struct captured_node *twins = braid_store_take(&exec->store, 2, sizeof(*twins) + bytes);
+    for (int i = 0; i < 2 && twins; i++) {
+        unsigned char *values = (unsigned char *)(twins + 2) + (size_t)i * bytes;
+        twins[i] = *of;
+        twins[i].semaphores.told.values = (void *)values;
+        twins[i].semaphores.other = &twins[1 - i];
+    }
+    return twins;
+}
+
+static braid_status put_semaphores(struct updater *updater,
+                                   const struct cuda_semaphore_parameters *now)
+{
+    const struct tasks *tasks = &updater->exec->tasks;
+    const struct value_edit edit =
+        braid_exec_edit_of(tasks, updater->had->nodes[updater->node].index, BRAID_TARGET_USER);
+    struct captured_node *node;
+    memcpy(&node, tasks->slot_bytes[edit.slot] + edit.offset, sizeof(node));
+    const size_t bytes = now->num * sizeof(*now->values);
+    if (!bytes || memcmp(node->semaphores.told.values, now->values, bytes) == 0)
+        return BRAID_OK;
+    if (may_read_values(updater->exec))
+        return braid_error(BRAID_BUSY,
+                           "braid_import_update: node %s of the captured graph, a %s: the host "
+                           "drives loops, and a frame in flight would take the values",
+                           node->place, braid_captured_kind(node->type));
+    node = node->semaphores.other ? node->semaphores.other : make_twins(updater->exec, node, bytes);
+    if (!node)
+        return no_memory();
+    memcpy(node->semaphores.told.values, now->values, bytes);
+    return put_value(updater, BRAID_TARGET_USER, &node, sizeof(node));
+}
+
 // A loop or branch of Braid's keeps its word.
 static braid_status check_word(const struct updater *updater, uint64_t now, uint64_t had)
 {
@@ -438,6 +497,9 @@ static braid_status put_node(struct updater *updater)
         return put_fill(updater, now, node_of(updater->had, updater->node));
     case GPU_NODE_HOST:
         return put_value(updater, BRAID_TARGET_USER, &now->host.user, sizeof(now->host.user));
+    case GPU_NODE_SIGNAL:
+    case GPU_NODE_AWAIT:
+        return put_semaphores(updater, &now->semaphores.told);
     case GPU_NODE_CONDITIONAL:
         return check_word(updater, now->conditional.word,
                           node_of(updater->had, updater->node)->conditional.word);

@@ -747,22 +747,22 @@ static braid_status use_fill(const struct finder *finder)
                      (fill->height - 1) * fill->pitch + fill->width * fill->value_bytes, true);
 }
 
-// ---- batches ----
+// ---- values and semaphores ----
 
 // A lane runs one node after another: the work that a wait needs could stand behind it.
-static braid_status use_batch(const struct finder *finder)
+static braid_status use_value(const struct finder *finder)
 {
-    const struct cuda_operation_parameters *batch = &node_of(finder)->batch;
-    for (uint32_t i = 0; i < batch->num; i++) {
-        const uint32_t operation = batch->operations[i].operation;
-        if ((operation == CUDA_WAIT_VALUE_32 || operation == CUDA_WAIT_VALUE_64) &&
-            braid_captured_runs_beside(finder->captured, finder->node, finder->near))
-            return braid_error(BRAID_UNSUPPORTED,
-                               "node %s of the captured graph, a batch of memory operations, waits "
-                               "for a value beside other nodes, which may have to write it",
-                               node_of(finder)->place);
-    }
-    return distrust(finder, 0, "others may wait for the values, or write them");
+    const struct captured_node *node = node_of(finder);
+    if (braid_import_awaits(node) &&
+        braid_captured_runs_beside(finder->captured, finder->node, finder->near))
+        return braid_error(BRAID_UNSUPPORTED,
+                           "node %s of the captured graph, a %s, waits for a value beside other "
+                           "nodes, which may have to write it",
+                           node->place, braid_captured_kind(node->type));
+    return distrust(finder, 0,
+                    node->type == GPU_NODE_OPERATIONS
+                        ? "others may wait for the values, or write them"
+                        : "others may wait for the semaphore, or signal it");
 }
 
 // ---- conditional nodes ----
@@ -808,7 +808,9 @@ static braid_status use_node(const struct finder *finder)
                               node_of(finder)->recorded->name)
                    : distrust(finder, 0, "a host call may touch any memory");
     case GPU_NODE_OPERATIONS:
-        return use_batch(finder);
+    case GPU_NODE_SIGNAL:
+    case GPU_NODE_AWAIT:
+        return use_value(finder);
     default:
         return distrust(finder, 0, "others may wait for the event, or record it");
     }

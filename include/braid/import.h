@@ -148,13 +148,14 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status
 braid_import_create_recorded(const braid_record_contents *record, uint32_t frame,
                              const braid_import_options *options, braid_import **out_import);
 
-// Gives an exec of the import's graph the values of another capture: arguments, grids, and ends and
-// sizes of copies and fills. All else must be equal, and the exec's orders must do for the memory
-// that nodes share now. The options have the other capture's lists of buffers, conditional nodes,
-// setters and statements. No text is read again, and the info and report stay. On an error the exec
-// keeps its values. A runner has several execs: update the one that it has chosen. Errors:
-// BRAID_INVALID_ARGUMENT (names a node that differs, or two that need an order), else those of
-// braid_import_create and braid_exec_set.
+// Gives an exec of the import's graph the values of another capture: arguments, grids, ends and
+// sizes of copies and fills, and values of semaphores. All else must be equal, and the exec's
+// orders must do for the memory that nodes share now. The options have the other capture's lists of
+// buffers, conditional nodes, setters and statements. No text is read again, and the info and
+// report stay. On an error the exec keeps its values. A runner has several execs: update the one
+// that it has chosen. Errors: those of braid_import_create and braid_exec_set,
+// BRAID_INVALID_ARGUMENT (names a node that differs, or two that need an order). BRAID_BUSY (the
+// host drives loops, and a frame in flight would take values of semaphores).
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_update(const braid_import *import,
                                                                void *captured,
                                                                const braid_import_options *options,

@@ -313,6 +313,10 @@ CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *o
 CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *out_params);
 CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node,
                                         CUDA_BATCH_MEM_OP_NODE_PARAMS *out_params);
+CUresult cuGraphExternalSemaphoresSignalNodeGetParams(CUgraphNode node,
+                                                      CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *out_params);
+CUresult cuGraphExternalSemaphoresWaitNodeGetParams(CUgraphNode node,
+                                                    CUDA_EXT_SEM_WAIT_NODE_PARAMS *out_params);
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *out_params);
 CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *out_memory);
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *out_graph);

@@ -210,6 +210,18 @@ typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
     unsigned flags, reserved[16];
 } CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
 
+typedef struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
+    CUexternalSemaphore *extSemArray;
+    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray;
+    unsigned numExtSems;
+} CUDA_EXT_SEM_SIGNAL_NODE_PARAMS;
+
+typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS {
+    CUexternalSemaphore *extSemArray;
+    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray;
+    unsigned numExtSems;
+} CUDA_EXT_SEM_WAIT_NODE_PARAMS;
+
 typedef struct CUmemLocation {
     int type, id;
 } CUmemLocation;

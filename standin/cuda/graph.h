@@ -32,7 +32,11 @@ struct CUgraphNode_st {
     struct edge *before;
     size_t num_before;
     bool enabled;
-    CUstreamBatchMemOpParams operation; // what a query has told of a value's node
+    union { // what a query has told of a value's or a semaphore's node
+        CUstreamBatchMemOpParams operation;
+        CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal;
+        CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS wait;
+    };
 };
 
 struct CUgraph_st {

@@ -188,6 +188,50 @@ CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE
     return result;
 }
 
+// Expects the world's lock.
+static bool is_semaphore(CUgraphNode node, bool signals)
+{
+    return is(node, WORK_SEMAPHORE) && node->work.semaphore.signals == signals;
+}
+
+CUresult cuGraphExternalSemaphoresSignalNodeGetParams(CUgraphNode node,
+                                                      CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *out_params)
+{
+    CUresult result = entry_begin(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    world_lock();
+    if (out_params != NULL && is_semaphore(node, true)) {
+        node->signal = (CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS){ 0 };
+        node->signal.params.fence.value = node->work.semaphore.value;
+        *out_params =
+            (CUDA_EXT_SEM_SIGNAL_NODE_PARAMS){ &node->work.semaphore.semaphore, &node->signal, 1 };
+    } else {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    world_unlock();
+    return result;
+}
+
+CUresult cuGraphExternalSemaphoresWaitNodeGetParams(CUgraphNode node,
+                                                    CUDA_EXT_SEM_WAIT_NODE_PARAMS *out_params)
+{
+    CUresult result = entry_begin(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    world_lock();
+    if (out_params != NULL && is_semaphore(node, false)) {
+        node->wait = (CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS){ 0 };
+        node->wait.params.fence.value = node->work.semaphore.value;
+        *out_params =
+            (CUDA_EXT_SEM_WAIT_NODE_PARAMS){ &node->work.semaphore.semaphore, &node->wait, 1 };
+    } else {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    world_unlock();
+    return result;
+}
+
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *out_graph)
 {
     CUresult result = entry_begin(__func__);

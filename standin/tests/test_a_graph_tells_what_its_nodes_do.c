@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader of a graph gets back what its copies, fills, calls, events and values were made from.
+// A reader of a graph gets back what its copies, fills, calls, events, values and semaphores were
+// made from.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "driver.h"
 
 static CUDA_MEMCPY3D tiles(unsigned char *to, unsigned char *from)
@@ -246,6 +250,46 @@ static void captured_values_are_told_as_operations(void **state)
     free_memory(memory);
 }
 
+static void captured_semaphores_are_told(void **state)
+{
+    (void)state;
+    CUstream stream = make_stream();
+    const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc = {
+        .type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
+        .handle.fd = memfd_create("semaphore", MFD_CLOEXEC)
+    };
+    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal = { .params.fence.value = 5 };
+    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS wait = { .params.fence.value = 6 };
+    CUDA_EXT_SEM_SIGNAL_NODE_PARAMS signals;
+    CUDA_EXT_SEM_WAIT_NODE_PARAMS waits;
+    CUexternalSemaphore semaphore;
+    CUgraph graph;
+    CUgraphNode nodes[2];
+    size_t count = 2;
+    assert_int_equal(ftruncate(desc.handle.fd, sizeof(uint64_t)), 0);
+    must(cuImportExternalSemaphore(&semaphore, &desc));
+    must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    must(cuSignalExternalSemaphoresAsync(&semaphore, &signal, 1, stream));
+    must(cuWaitExternalSemaphoresAsync(&semaphore, &wait, 1, stream));
+    must(cuStreamEndCapture(stream, &graph));
+    must(cuGraphGetNodes(graph, nodes, &count));
+    must(cuGraphExternalSemaphoresSignalNodeGetParams(nodes[0], &signals));
+    assert_int_equal(signals.numExtSems, 1);
+    assert_ptr_equal(*signals.extSemArray, semaphore);
+    assert_int_equal(signals.paramsArray->params.fence.value, 5);
+    must(cuGraphExternalSemaphoresWaitNodeGetParams(nodes[1], &waits));
+    assert_int_equal(waits.numExtSems, 1);
+    assert_ptr_equal(*waits.extSemArray, semaphore);
+    assert_int_equal(waits.paramsArray->params.fence.value, 6);
+    must_be(cuGraphExternalSemaphoresSignalNodeGetParams(nodes[1], &signals),
+            CUDA_ERROR_INVALID_VALUE);
+    must_be(cuGraphExternalSemaphoresWaitNodeGetParams(nodes[0], &waits), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuGraphExternalSemaphoresWaitNodeGetParams(nodes[1], NULL), CUDA_ERROR_INVALID_VALUE);
+    must(cuGraphDestroy(graph));
+    must(cuDestroyExternalSemaphore(semaphore));
+    must(cuStreamDestroy_v2(stream));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +299,7 @@ int main(void)
         cmocka_unit_test(captured_fills_keep_to_their_rows),
         cmocka_unit_test(event_nodes_tell_their_events),
         cmocka_unit_test(captured_values_are_told_as_operations),
+        cmocka_unit_test(captured_semaphores_are_told),
     };
     return cmocka_run_group_tests(tests, open_driver, close_driver);
 }

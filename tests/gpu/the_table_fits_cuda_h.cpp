@@ -151,6 +151,8 @@ static void check_calls_that_read_graphs()
     DRIVER(node_record, cuGraphEventRecordNodeGetEvent);
     DRIVER(node_wait, cuGraphEventWaitNodeGetEvent);
     DRIVER(node_operations, cuGraphBatchMemOpNodeGetParams);
+    DRIVER(node_signal, cuGraphExternalSemaphoresSignalNodeGetParams);
+    DRIVER(node_await, cuGraphExternalSemaphoresWaitNodeGetParams);
     DRIVER(node_allocation, cuGraphMemAllocNodeGetParams);
     DRIVER(node_free, cuGraphMemFreeNodeGetParams);
     DRIVER(node_attribute, cuGraphKernelNodeGetAttribute);
@@ -297,6 +299,14 @@ ABI_MEMBER(cuda_operation_parameters, context, CUDA_BATCH_MEM_OP_NODE_PARAMS, ct
 ABI_MEMBER(cuda_operation_parameters, num, CUDA_BATCH_MEM_OP_NODE_PARAMS, count);
 ABI_MEMBER(cuda_operation_parameters, operations, CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray);
 ABI_MEMBER(cuda_operation_parameters, flags, CUDA_BATCH_MEM_OP_NODE_PARAMS, flags);
+static_assert(sizeof(cuda_semaphore_parameters) == sizeof(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS));
+ABI_MEMBER(cuda_semaphore_parameters, semaphores, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, extSemArray);
+ABI_MEMBER(cuda_semaphore_parameters, values, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, paramsArray);
+ABI_MEMBER(cuda_semaphore_parameters, num, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, numExtSems);
+static_assert(sizeof(cuda_semaphore_parameters) == sizeof(CUDA_EXT_SEM_WAIT_NODE_PARAMS));
+ABI_MEMBER(cuda_semaphore_parameters, semaphores, CUDA_EXT_SEM_WAIT_NODE_PARAMS, extSemArray);
+ABI_MEMBER(cuda_semaphore_parameters, values, CUDA_EXT_SEM_WAIT_NODE_PARAMS, paramsArray);
+ABI_MEMBER(cuda_semaphore_parameters, num, CUDA_EXT_SEM_WAIT_NODE_PARAMS, numExtSems);
 
 static_assert(sizeof(cuda_allocation_parameters) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS));
 ABI_MEMBER(cuda_allocation_parameters, allocation_type, CUDA_MEM_ALLOC_NODE_PARAMS,

@@ -4,6 +4,8 @@
 // graph plays as before, and the import works when it is tried again.
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "gpu/gpu_testing.h"
 #include "import/captured_world.h"
@@ -269,20 +271,45 @@ static void fail_each_wait(braid_exec *exec)
     check_ok(braid_exec_wait(exec));
 }
 
-// The driver gets rows and events when the graph is played.
+// A signal, and a wait for it.
+static CUexternalSemaphore capture_semaphore(CUstream stream)
+{
+    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal = { .params.fence.value = 1 };
+    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS wait = { .params.fence.value = 1 };
+    const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc = {
+        .type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
+        .handle.fd = memfd_create("semaphore", MFD_CLOEXEC)
+    };
+    CUexternalSemaphore semaphore;
+    assert_int_equal(ftruncate(desc.handle.fd, sizeof(uint64_t)), 0);
+    assert_int_equal(cuImportExternalSemaphore(&semaphore, &desc), 0);
+    assert_int_equal(cuSignalExternalSemaphoresAsync(&semaphore, &signal, 1, stream), 0);
+    assert_int_equal(cuWaitExternalSemaphoresAsync(&semaphore, &wait, 1, stream), 0);
+    return semaphore;
+}
+
+// The driver gets rows, events and semaphores when the graph is played.
 static void rows_and_events_tell_their_failure(void **state)
 {
     (void)state;
-    static const char *const functions[] = { "cuMemcpy3DAsync",      "cuMemsetD2D8Async",
-                                             "cuMemsetD2D16Async",   "cuMemsetD2D32Async",
-                                             "cuStreamIsCapturing",  "cuEventRecordWithFlags",
-                                             "cuStreamBatchMemOp_v2" };
+    static const char *const functions[] = { "cuMemcpy3DAsync",
+                                             "cuMemsetD2D8Async",
+                                             "cuMemsetD2D16Async",
+                                             "cuMemsetD2D32Async",
+                                             "cuStreamIsCapturing",
+                                             "cuEventRecordWithFlags",
+                                             "cuStreamBatchMemOp_v2",
+                                             "cuSignalExternalSemaphoresAsync",
+                                             "cuWaitExternalSemaphoresAsync" };
     CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
                            .dstMemoryType = CU_MEMORYTYPE_DEVICE,
                            .srcPitch = 64,
                            .dstPitch = 64,
                            .WidthInBytes = 8,
                            .Height = 2 };
+    static const char *const readers[] = { "cuGraphBatchMemOpNodeGetParams",
+                                           "cuGraphExternalSemaphoresSignalNodeGetParams",
+                                           "cuGraphExternalSemaphoresWaitNodeGetParams" };
     const braid_exec_options streams = { .mode = BRAID_MODE_STREAMS };
     braid_import *import;
     CUgraph graph;
@@ -300,14 +327,17 @@ static void rows_and_events_tell_their_failure(void **state)
     assert_int_equal(cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL), 0);
     assert_int_equal(cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_EXTERNAL), 0);
     assert_int_equal(cuStreamWriteValue32_v2(stream, world.buffers[5], 1, 0), 0);
+    const CUexternalSemaphore semaphore = capture_semaphore(stream);
     assert_int_equal(cuStreamEndCapture(stream, &graph), 0);
-    fail_calls("cuGraphBatchMemOpNodeGetParams:1=%d", UNKNOWN_ERROR);
-    check_fails(braid_import_create(device, graph, NULL, &import), BRAID_DEVICE_ERROR,
-                "cuGraphBatchMemOpNodeGetParams");
-    fail_calls(NULL);
+    for (int i = 0; i < 3; i++) {
+        fail_calls("%s:1=%d", readers[i], UNKNOWN_ERROR);
+        check_fails(braid_import_create(device, graph, NULL, &import), BRAID_DEVICE_ERROR,
+                    readers[i]);
+        fail_calls(NULL);
+    }
     check_ok(braid_import_create(device, graph, NULL, &import));
     braid_exec *exec = own_exec(device, braid_import_get_graph(import), &streams);
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 9; i++) {
         fail_calls("%s:1=%d", functions[i], UNKNOWN_ERROR);
         check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, functions[i]);
         fail_calls(NULL);
@@ -319,6 +349,7 @@ static void rows_and_events_tell_their_failure(void **state)
     braid_import_destroy(import);
     assert_int_equal(cuGraphDestroy(graph), 0);
     assert_int_equal(cuEventDestroy_v2(event), 0);
+    assert_int_equal(cuDestroyExternalSemaphore(semaphore), 0);
     finish();
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whichever call of the driver fails while loops and branches are imported or updated, the caller
 // is told and nothing is left behind, or no order is lost. Tried again, the call works.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "gpu/gpu_testing.h"
 #include "import/conditionals.h"
 
-enum { UNKNOWN_ERROR = 999 };
+enum { UNKNOWN_ERROR = 999, UNSUPPORTED_TEXT = 222 };
 
 enum { MOST_CALLS = 1 << 10 };
 
@@ -181,11 +184,78 @@ static void updates_tell_of_a_failed_call(void **state)
     assert_true(num_failed > num / 2);
 }
 
+static CUgraph capture_wait(CUexternalSemaphore semaphore, uint64_t value)
+{
+    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS wait = { .params.fence.value = value };
+    begin();
+    must(cuWaitExternalSemaphoresAsync(&semaphore, &wait, 1, here.stream));
+    struct conditional loop = begin_conditional(BRAID_IMPORT_WHILE, here.memory[0]);
+    LAUNCH("down", here.memory[0]);
+    end_conditional(&loop);
+    must(cuStreamEndCapture(here.stream, &here.graph));
+    return here.graph;
+}
+
+// The driver has no loops for Braid, whose host reads a value when the node's turn comes.
+static braid_exec *make_driven(const braid_graph *graph)
+{
+    braid_exec *exec = NULL;
+    braid_exec_info info;
+    fail_calls("cuModuleLoadData:1=%d", UNSUPPORTED_TEXT);
+    check_ok(braid_exec_create(here.device, graph,
+                               &(braid_exec_options){ .mode = BRAID_MODE_STREAMS }, &exec));
+    fail_calls(NULL);
+    braid_exec_get_info(exec, &info);
+    assert_non_null(strstr(info.reason, "the host drives loops"));
+    return exec;
+}
+
+static void values_of_a_frame_stay_where_the_host_drives_loops(void **state)
+{
+    close_conditionals(state); // an open device has its kernels of loops already
+    open_conditionals(state);
+    const int fd = memfd_create("semaphore", MFD_CLOEXEC);
+    const uint64_t three = 3;
+    CUexternalSemaphore semaphore;
+    CUgraph graphs[3];
+    braid_import *import = NULL;
+    assert_int_equal(ftruncate(fd, sizeof(three)), 0);
+    const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc = {
+        .type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD, .handle.fd = dup(fd)
+    };
+    must(cuImportExternalSemaphore(&semaphore, &desc));
+    graphs[0] = capture_wait(semaphore, 1);
+    braid_import_options all = options();
+    check_ok(braid_import_create(here.device, graphs[0], &all, &import));
+    braid_exec *exec = make_driven(braid_import_get_graph(import));
+    graphs[1] = capture_wait(semaphore, 2);
+    all = options();
+    check_ok(braid_import_update(import, graphs[1], &all, exec));
+    must(cuMemsetD32_v2(here.memory[0], 2, 1));
+    check_ok(braid_exec_launch(exec, NULL));
+    graphs[2] = capture_wait(semaphore, 3);
+    all = options();
+    check_fails(
+        braid_import_update(import, graphs[2], &all, exec), BRAID_BUSY,
+        "node 0 of the captured graph, a wait for a semaphore: the host drives loops, and a "
+        "frame in flight would take the values");
+    assert_int_equal(pwrite(fd, &three, sizeof(three), 0), sizeof(three));
+    check_ok(braid_exec_wait(exec));
+    check_ok(braid_import_update(import, graphs[2], &all, exec));
+    braid_exec_destroy(exec);
+    braid_import_destroy(import);
+    for (int i = 0; i < 3; i++)
+        must(cuGraphDestroy(graphs[i]));
+    must(cuDestroyExternalSemaphore(semaphore));
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(imports_tell_of_a_failed_call),
         cmocka_unit_test(updates_tell_of_a_failed_call),
+        cmocka_unit_test(values_of_a_frame_stay_where_the_host_drives_loops),
     };
     return cmocka_run_group_tests(tests, open_conditionals, close_conditionals);
 }

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <braid/braid.h>
 
@@ -258,6 +260,42 @@ static void events_are_where_their_stream_was(void **state)
             "node 0 of the captured graph, a record of an event, may be of any of several devices");
 }
 
+static void semaphores_are_where_their_streams_were(void **state)
+{
+    (void)state;
+    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal = { .params.fence.value = 1 };
+    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS wait = { .params.fence.value = 1 };
+    const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc = {
+        .type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
+        .handle.fd = memfd_create("semaphore", MFD_CLOEXEC)
+    };
+    const CUdeviceptr *b = ones[1].words;
+    CUexternalSemaphore semaphore;
+    assert_int_equal(ftruncate(desc.handle.fd, sizeof(uint64_t)), 0);
+    on(1);
+    if (cuImportExternalSemaphore(&semaphore, &desc))
+        skip_because("the driver takes no file of memory as a semaphore");
+    begin();
+    launch(1, b[0], b[1]);
+    must(cuSignalExternalSemaphoresAsync(&semaphore, &signal, 1, ones[1].stream));
+    must(cuWaitExternalSemaphoresAsync(&semaphore, &wait, 1, ones[1].stream));
+    launch(1, b[1], b[2]);
+    check_ok(end(group, NULL));
+    expect_places("2222");
+    play(group, BRAID_MODE_STREAMS);
+    braid_import_destroy(import);
+    for (int waits = 0; waits < 2; waits++) {
+        begin();
+        on(1);
+        if (waits)
+            must(cuWaitExternalSemaphoresAsync(&semaphore, &wait, 1, ones[1].stream));
+        else
+            must(cuSignalExternalSemaphoresAsync(&semaphore, &signal, 1, ones[1].stream));
+        refuses(end(group, NULL), BRAID_UNSUPPORTED, "may be of any of several devices");
+    }
+    must(cuDestroyExternalSemaphore(semaphore));
+}
+
 // ---- refused ----
 
 static void nodes_of_other_devices_are_refused(void **state)
@@ -433,6 +471,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(graphs_of_one_device_are_taken_by_both, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(events_are_where_their_stream_was, open_world, close_world),
+        cmocka_unit_test_setup_teardown(semaphores_are_where_their_streams_were, open_world,
+                                        close_world),
         cmocka_unit_test_setup_teardown(nodes_of_other_devices_are_refused, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(conditional_nodes_are_refused, open_world, close_world),

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/host_memory.h"
@@ -211,11 +212,68 @@ static void an_update_may_run_out_of_memory(void **state)
     captured_world_finish(&world);
 }
 
+static CUgraph capture_signal(CUexternalSemaphore semaphore, uint64_t value)
+{
+    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal = { .params.fence.value = value };
+    CUgraph graph;
+    assert_int_equal(cuStreamBeginCapture_v2(world.streams[0], CU_STREAM_CAPTURE_MODE_RELAXED), 0);
+    assert_int_equal(cuSignalExternalSemaphoresAsync(&semaphore, &signal, 1, world.streams[0]), 0);
+    assert_int_equal(cuStreamEndCapture(world.streams[0], &graph), 0);
+    return graph;
+}
+
+static void values_of_semaphores_may_run_out_of_memory(void **state)
+{
+    (void)state;
+    const int fd = memfd_create("semaphore", MFD_CLOEXEC);
+    const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc = {
+        .type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD, .handle.fd = dup(fd)
+    };
+    CUexternalSemaphore semaphore;
+    braid_import *import;
+    uint64_t found = 0, nth = 0;
+    braid_device *device = own_device("cuda");
+    captured_world_make(&world);
+    assert_int_equal(ftruncate(fd, sizeof(found)), 0);
+    assert_int_equal(cuImportExternalSemaphore(&semaphore, &desc), 0);
+    CUgraph first = capture_signal(semaphore, 1), later = capture_signal(semaphore, 2);
+    while (true) {
+        failing_memory_arm_once(++nth);
+        const braid_status status = braid_import_create(device, first, NULL, &import);
+        if (!failing_memory_disarm())
+            break;
+        check_fails(status, BRAID_NO_MEMORY, "memory");
+    }
+    braid_exec *exec = own_exec(device, braid_import_get_graph(import), NULL);
+    for (nth = 1;; nth++) {
+        failing_memory_arm_once(nth);
+        const braid_status status = braid_import_update(import, later, NULL, exec);
+        if (!failing_memory_disarm())
+            break;
+        check_fails(status, BRAID_NO_MEMORY, "memory");
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(pread(fd, &found, sizeof(found), 0), sizeof(found));
+        assert_int_equal(found, 1);
+    }
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(pread(fd, &found, sizeof(found), 0), sizeof(found));
+    assert_int_equal(found, 2);
+    destroy_now(exec);
+    braid_import_destroy(import);
+    assert_int_equal(cuGraphDestroy(first) + cuGraphDestroy(later), 0);
+    assert_int_equal(cuDestroyExternalSemaphore(semaphore), 0);
+    close(fd);
+    captured_world_finish(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         owning_test(each_allocation_may_fail),
         owning_test(an_update_may_run_out_of_memory),
+        owning_test(values_of_semaphores_may_run_out_of_memory),
         owning_test(a_report_may_run_out_of_memory),
     };
     write_file();

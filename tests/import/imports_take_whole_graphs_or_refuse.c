@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // An import takes allocations, child graphs and files, and refuses by its place what it cannot do.
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "import/captures.h"
@@ -305,39 +304,6 @@ static void files_have_texts(void **state)
                    BRAID_IO_ERROR, path);
 }
 
-// Braid could not tell who signals it, or waits for it.
-static void semaphores_are_refused(void **state)
-{
-    (void)state;
-    static const char *const messages[] = {
-        "node 1 of the captured graph, a signal of a semaphore, is of a kind that Braid does not",
-        "node 1 of the captured graph, a wait for a semaphore, is of a kind that Braid does not",
-    };
-    CUexternalSemaphore semaphore;
-    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc = {
-        .type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
-        .handle.fd = memfd_create("semaphore", MFD_CLOEXEC)
-    };
-    assert_int_equal(ftruncate(desc.handle.fd, 8), 0);
-    if (cuImportExternalSemaphore(&semaphore, &desc)) {
-        close(desc.handle.fd);
-        print_message("skipped: the driver takes no file of memory as a semaphore\n");
-        skip();
-    }
-    for (int waits = 0; waits < 2; waits++) {
-        const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal = { .params.fence.value = 1 };
-        const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS wait = { .params.fence.value = 1 };
-        begin_capture();
-        LAUNCH("copy", here.memory[0], here.memory[1]);
-        if (waits)
-            must(cuWaitExternalSemaphoresAsync(&semaphore, &wait, 1, here.stream));
-        else
-            must(cuSignalExternalSemaphoresAsync(&semaphore, &signal, 1, here.stream));
-        expect_refusal(NULL, BRAID_UNSUPPORTED, messages[waits]);
-    }
-    must(cuDestroyExternalSemaphore(semaphore));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,7 +311,6 @@ int main(void)
         cmocka_unit_test(a_kernel_without_proof_holds_allocations),
         cmocka_unit_test(lost_allocations_are_refused),
         cmocka_unit_test(rows_in_allocations_are_copied),
-        cmocka_unit_test(semaphores_are_refused),
         cmocka_unit_test(child_graphs_are_taken_apart),
         cmocka_unit_test(events_are_recorded_and_awaited),
         cmocka_unit_test(values_are_written_and_awaited),

@@ -46,6 +46,13 @@ struct cuda_operation_parameters {
     uint32_t flags;
 };
 
+// CUDA_EXT_SEM_SIGNAL_NODE_PARAMS and CUDA_EXT_SEM_WAIT_NODE_PARAMS.
+struct cuda_semaphore_parameters {
+    void **semaphores;
+    struct gpu_semaphore_value *values;
+    uint32_t num;
+};
+
 // CUgraphNodeParams of a conditional node.
 struct cuda_loop_parameters {
     int type;

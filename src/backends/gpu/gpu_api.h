@@ -87,6 +87,8 @@ enum {
     GPU_NODE_EMPTY = 5,
     GPU_NODE_WAIT = 6,
     GPU_NODE_RECORD = 7,
+    GPU_NODE_SIGNAL = 8, // semaphores, and the next one
+    GPU_NODE_AWAIT = 9,
     GPU_NODE_ALLOCATION = 10,
     GPU_NODE_FREE = 11,
     GPU_NODE_OPERATIONS = 12,
@@ -328,6 +330,8 @@ struct gpu_api {
     gpu_result (*node_record)(gpu_node node, gpu_event *event);
     gpu_result (*node_wait)(gpu_node node, gpu_event *event);
     gpu_result (*node_operations)(gpu_node node, void *parameters);
+    gpu_result (*node_signal)(gpu_node node, void *parameters);
+    gpu_result (*node_await)(gpu_node node, void *parameters);
     gpu_result (*node_allocation)(gpu_node node, void *parameters);
     gpu_result (*node_free)(gpu_node node, void **memory);
     gpu_result (*node_attribute)(gpu_node node, int attribute, union gpu_attribute_value *value);

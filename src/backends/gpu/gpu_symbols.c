@@ -150,6 +150,8 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(node_record), MAY_CUDA("cuGraphEventRecordNodeGetEvent") },
     { SLOT(node_wait), MAY_CUDA("cuGraphEventWaitNodeGetEvent") },
     { SLOT(node_operations), MAY_CUDA("cuGraphBatchMemOpNodeGetParams") },
+    { SLOT(node_signal), MAY_CUDA("cuGraphExternalSemaphoresSignalNodeGetParams") },
+    { SLOT(node_await), MAY_CUDA("cuGraphExternalSemaphoresWaitNodeGetParams") },
     { SLOT(node_allocation), MAY_CUDA("cuGraphMemAllocNodeGetParams") },
     { SLOT(node_free), MAY_CUDA("cuGraphMemFreeNodeGetParams") },
     { SLOT(node_attribute), MAY_CUDA("cuGraphKernelNodeGetAttribute") },
