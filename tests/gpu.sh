@@ -365,10 +365,13 @@ warp() {
 }
 
 vulkan() {
-    local program=$build/tests/gpu/gpu_vulkan_semaphores_order_frames
-    [ -x "$program" ] || program="tests/gpu/skip.sh vulkan/vulkan.h was not there when the tests were built"
-    step vulkan timeout 200 $program
-    cat "$results/vulkan.log"
+    local name program
+    for name in frames imports; do
+        program=$build/tests/gpu/gpu_vulkan_semaphores_order_$name
+        [ -x "$program" ] || program="tests/gpu/skip.sh vulkan/vulkan.h was not there when the tests were built"
+        step "vulkan-$name" on_the_driver timeout 200 $program
+        cat "$results/vulkan-$name.log"
+    done
 }
 
 captured_plans() { # mode frames graphs

@@ -172,8 +172,30 @@ static bool make_device(struct vulkan *vulkan, char reason[256])
     return true;
 }
 
-bool vulkan_open(struct vulkan *vulkan, const uint8_t uuid[VK_UUID_SIZE], char out_reason[256])
+static bool find_uuid(uint8_t uuid[VK_UUID_SIZE], char reason[256])
 {
+    int (*get_device)(int *device, int ordinal);
+    int (*get_uuid)(uint8_t * uuid, int device);
+    int device = 0;
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    void *symbols[] = { cuda ? dlsym(cuda, "cuDeviceGet") : NULL,
+                        cuda ? dlsym(cuda, "cuDeviceGetUuid") : NULL };
+    memcpy(&get_device, &symbols[0], sizeof(get_device));
+    memcpy(&get_uuid, &symbols[1], sizeof(get_uuid));
+    const bool is_told =
+        get_device && get_uuid && !get_device(&device, 0) && !get_uuid(uuid, device);
+    if (cuda)
+        dlclose(cuda);
+    if (!is_told)
+        snprintf(reason, 256, "CUDA's driver does not tell the UUID of its device");
+    return is_told;
+}
+
+bool vulkan_open(struct vulkan *vulkan, char out_reason[256])
+{
+    uint8_t uuid[VK_UUID_SIZE];
+    if (!find_uuid(uuid, out_reason))
+        return false;
     *vulkan = (struct vulkan){ .loader = dlopen("libvulkan.so.1", RTLD_NOW) };
     if (!vulkan->loader)
         return snprintf(out_reason, 256, "there is no loader of Vulkan: %s", dlerror()), false;

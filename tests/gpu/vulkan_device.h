@@ -17,8 +17,9 @@ struct vulkan {
     VkQueue queue;
 };
 
-// Opens the device that has this UUID. Otherwise `out_reason` says why there is none.
-bool vulkan_open(struct vulkan *vulkan, const uint8_t uuid[VK_UUID_SIZE], char out_reason[256]);
+// Opens CUDA's first device, which this process has opened before. Otherwise `out_reason` says why
+// Vulkan does not have it.
+bool vulkan_open(struct vulkan *vulkan, char out_reason[256]);
 void vulkan_close(struct vulkan *vulkan);
 
 // A semaphore that can leave as an opaque descriptor, and that descriptor. A timeline begins at 0.

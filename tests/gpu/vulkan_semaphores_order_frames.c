@@ -3,7 +3,6 @@
 //
 // A frame writes that it began, waits, copies a word that the host writes before its signal, and
 // signals. So a frame that does not wait copies the word of the frame before.
-#include <dlfcn.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -213,31 +212,11 @@ static void what_is_no_semaphore_is_refused_by_name(void **state)
 
 // ---- the two devices ----
 
-static bool find_uuid(uint8_t uuid[VK_UUID_SIZE])
-{
-    int (*get_device)(int *device, int ordinal);
-    int (*get_uuid)(uint8_t * uuid, int device);
-    braid_device_info info;
-    int handle = 0;
-    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
-    void *symbols[] = { cuda ? dlsym(cuda, "cuDeviceGet") : NULL,
-                        cuda ? dlsym(cuda, "cuDeviceGetUuid") : NULL };
-    if (!symbols[0] || !symbols[1])
-        return false;
-    memcpy(&get_device, &symbols[0], sizeof(get_device));
-    memcpy(&get_uuid, &symbols[1], sizeof(get_uuid));
-    braid_device_get_info(device, &info);
-    return get_device(&handle, (int)info.ordinal) == 0 && get_uuid(uuid, handle) == 0;
-}
-
 static bool open_both(char reason[256])
 {
-    uint8_t uuid[VK_UUID_SIZE];
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device))
         return snprintf(reason, 256, "%s", braid_error_get_message()), false;
-    if (!find_uuid(uuid))
-        return snprintf(reason, 256, "the driver does not tell the UUID of its device"), false;
-    return vulkan_open(&vulkan, uuid, reason);
+    return vulkan_open(&vulkan, reason);
 }
 
 int main(void)
