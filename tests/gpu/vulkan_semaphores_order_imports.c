@@ -18,7 +18,7 @@ static CUstream stream;
 static CUexternalSemaphore semaphore;
 static VkSemaphore timeline;
 static CUdeviceptr word;
-static void *memory; // of the host, where a frame copies the word
+static void *memory; // a frame copies the word to here, where the host reads it
 
 static void must(CUresult result)
 {
