@@ -26,6 +26,8 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUDA_MEMSET_NODE_PARAMS)                                                                     \
     X(CUstreamBatchMemOpParams)                                                                    \
     X(CUDA_BATCH_MEM_OP_NODE_PARAMS)                                                               \
+    X(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS)                                                             \
+    X(CUDA_EXT_SEM_WAIT_NODE_PARAMS)                                                               \
     X(CUDA_HOST_NODE_PARAMS)                                                                       \
     X(CUDA_GRAPH_INSTANTIATE_PARAMS)                                                               \
     X(CUDA_CONDITIONAL_NODE_PARAMS)                                                                \
@@ -108,6 +110,12 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUDA_BATCH_MEM_OP_NODE_PARAMS, count)                                                        \
     X(CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray)                                                   \
     X(CUDA_BATCH_MEM_OP_NODE_PARAMS, flags)                                                        \
+    X(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, extSemArray)                                                \
+    X(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, paramsArray)                                                \
+    X(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, numExtSems)                                                 \
+    X(CUDA_EXT_SEM_WAIT_NODE_PARAMS, extSemArray)                                                  \
+    X(CUDA_EXT_SEM_WAIT_NODE_PARAMS, paramsArray)                                                  \
+    X(CUDA_EXT_SEM_WAIT_NODE_PARAMS, numExtSems)                                                   \
     X(CUDA_HOST_NODE_PARAMS, fn)                                                                   \
     X(CUDA_HOST_NODE_PARAMS, userData)                                                             \
     X(CUDA_GRAPH_INSTANTIATE_PARAMS, hUploadStream)                                                \
