@@ -10,12 +10,12 @@
 // Grows by half: large graphs must not hold twice the bytes that they need.
 bool braid_array_reserve(struct array *array, size_t extra, size_t item_bytes)
 {
+    if (extra <= array->capacity - array->num)
+        return true;
     size_t limit = SIZE_MAX / item_bytes;
     if (extra > limit || array->num > limit - extra)
         return false;
     size_t needed = array->num + extra;
-    if (needed <= array->capacity)
-        return true;
     size_t capacity = array->capacity;
     capacity = capacity < limit - capacity / 2 ? capacity + capacity / 2 : limit;
     if (capacity < 8 && limit >= 8)

@@ -31,11 +31,12 @@ static inline const struct plan_heap_item *plan_heap_first(const struct plan_hea
 // False when memory runs out.
 static inline bool plan_heap_push(struct plan_heap *heap, uint64_t key, uint32_t value)
 {
-    if (!braid_array_append(&heap->items, 1, sizeof(struct plan_heap_item)))
+    if (heap->items.num == heap->items.capacity &&
+        !braid_array_reserve(&heap->items, 1, sizeof(struct plan_heap_item)))
         return false;
     struct plan_heap_item *items = heap->items.items;
     struct plan_heap_item item = { key, value };
-    size_t i = heap->items.num - 1;
+    size_t i = heap->items.num++;
     for (; i > 0 && plan_heap_less(&item, &items[(i - 1) / 2]); i = (i - 1) / 2)
         items[i] = items[(i - 1) / 2];
     items[i] = item;

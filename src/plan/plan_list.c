@@ -8,6 +8,9 @@
 #include "plan/plan_passes.h"
 #include "plan/plan_waits.h"
 
+// What runs for each node or lane of a big graph.
+#define INLINED static inline __attribute__((always_inline))
+
 struct lane {
     uint32_t tail; // the last node placed on it; it is idle when that has ended
     uint8_t at;    // its place
@@ -86,7 +89,7 @@ struct offer {
 
 // Adds the asks of a node to the list. If a node stands some time behind the start of its unit, the
 // unit may start that much before the answer.
-static bool add_asks(struct lister *lister, uint32_t node, uint32_t latest, uint64_t offset_ns)
+INLINED bool add_asks(struct lister *lister, uint32_t node, uint32_t latest, uint64_t offset_ns)
 {
     struct plan_waits *waits = &lister->waits;
     const struct plan_costs *costs = lister->costs;
@@ -145,7 +148,7 @@ static uint64_t earliest_on(const struct lister *lister, uint32_t lane, bool wai
     return free_ns > lister->now_ns ? free_ns : lister->now_ns;
 }
 
-static void add_waits(const struct lister *lister, struct offer *offer)
+INLINED void add_waits(const struct lister *lister, struct offer *offer)
 {
     const uint32_t *known = plan_waits_clock_of_lane(&lister->waits, offer->lane);
     const struct plan_ask *asks = lister->asks.items;
@@ -182,19 +185,39 @@ static bool is_better(const struct lister *lister, const struct offer *offer,
     return is_better_lane(lister, offer->lane, than->lane);
 }
 
-// The earliest start wins, then the fewest waits. A lane that would lose if it had to wait for
-// nothing is not looked at further.
-static void consider(const struct lister *lister, uint32_t lane, struct offer *best)
+// The earliest start wins, then the fewest waits. A lane that would lose if it had only the waits
+// of `least` is not looked at further.
+INLINED void consider(const struct lister *lister, uint32_t lane, const struct offer *least,
+                      struct offer *best)
 {
-    struct offer offer = { .lane = lane, .start_ns = earliest_on(lister, lane, false) };
+    struct offer offer = { lane, earliest_on(lister, lane, least->num_waits), least->num_waits };
+    offer.start_ns = offer.start_ns > least->start_ns ? offer.start_ns : least->start_ns;
     if (!is_better(lister, &offer, best))
         return;
-    add_waits(lister, &offer);
+    if (least->num_waits < lister->asks.num) {
+        offer = (struct offer){ .lane = lane, .start_ns = earliest_on(lister, lane, false) };
+        add_waits(lister, &offer);
+    }
     if (is_better(lister, &offer, best))
         *best = offer;
 }
 
-static void consider_idle(const struct lister *lister, struct offer *best)
+// At least so long and so often a unit waits on a lane with none of the nodes that it asks for.
+static struct offer least_elsewhere(const struct lister *lister)
+{
+    struct offer least = { .lane = lister->out->num_lanes, .start_ns = lister->now_ns };
+    const struct plan_ask *asks = lister->asks.items;
+    for (size_t i = 0; i < lister->asks.num; i++) {
+        if (!plan_is_fresh(&lister->waits, asks[i].lane, asks[i].issue))
+            continue;
+        least.num_waits++;
+        least.start_ns = asks[i].seen_ns > least.start_ns ? asks[i].seen_ns : least.start_ns;
+    }
+    return least;
+}
+
+static void consider_idle(const struct lister *lister, const struct offer *least,
+                          struct offer *best)
 {
     const struct plan_bits *idle = &lister->here->idle;
     uint32_t num_words = (lister->out->num_lanes + 63) / 64, num_tried = 0;
@@ -202,7 +225,7 @@ static void consider_idle(const struct lister *lister, struct offer *best)
         for (uint64_t bits = idle->level[0][w]; bits; bits &= bits - 1) {
             if (num_tried++ == MOST_LANES_TRIED)
                 return;
-            consider(lister, w * 64 + (uint32_t)__builtin_ctzll(bits), best);
+            consider(lister, w * 64 + (uint32_t)__builtin_ctzll(bits), least, best);
         }
     }
 }
@@ -229,13 +252,14 @@ static struct offer plan_choose_lane(const struct lister *lister)
         uint32_t lane = asks[i].lane;
         if (&lister->sites[lister->lanes[lane].at] == lister->here &&
             (lister->is_apart ? may_follow(lister, &asks[i]) : lister->lanes[lane].idle || queue))
-            consider(lister, lane, &best);
+            consider(lister, lane, &(struct offer){ 0 }, &best);
     }
-    if (!lister->is_apart)
-        consider_idle(lister, &best);
+    const struct offer least = least_elsewhere(lister);
+    if (!lister->is_apart && !is_better(lister, &best, &least))
+        consider_idle(lister, &least, &best);
     bool has_lane = lister->is_apart && best.start_ns != UINT64_MAX;
     if (!has_lane && lister->here->num_lanes < lister->max_lanes)
-        consider(lister, lister->out->num_lanes, &best);
+        consider(lister, lister->out->num_lanes, &least, &best);
     return best;
 }
 
@@ -368,16 +392,16 @@ static inline struct plan_bits *next_ready(struct lister *lister, const struct s
         starting->num - starting->num_sleeping >= num_startable(lister))
         return NULL;
     uint32_t taken = here->share + starting->share;
+    if (taken == 0)
+        return &here->ready;
     uint32_t unit = lister->ranks->unit_at[plan_bits_lowest(&here->ready)];
-    return taken == 0 || taken + share_of(lister, unit) <= PLAN_WHOLE_DEVICE ? &here->ready : NULL;
+    return taken + share_of(lister, unit) <= PLAN_WHOLE_DEVICE ? &here->ready : NULL;
 }
 
 // Planning a big graph waits for memory most of the time, since nodes come in no order. So the
 // memory of later units is fetched ahead. gcc leaves out calls that only fetch, unless they are
 // inlined.
-#define FETCHING static inline __attribute__((always_inline))
-
-FETCHING void fetch_unit(const struct lister *lister, uint32_t rank)
+INLINED void fetch_unit(const struct lister *lister, uint32_t rank)
 {
     uint32_t unit = lister->ranks->unit_at[rank], node = plan_first_member(lister->plan, unit);
     __builtin_prefetch(&lister->inputs[unit]);
@@ -390,7 +414,7 @@ FETCHING void fetch_unit(const struct lister *lister, uint32_t rank)
 }
 
 // That of the unit behind the next one: one ahead is too late.
-FETCHING void fetch_next(const struct lister *lister, const struct plan_bits *ready, uint32_t rank)
+INLINED void fetch_next(const struct lister *lister, const struct plan_bits *ready, uint32_t rank)
 {
     uint32_t next = plan_bits_next(ready, rank + 1);
     uint32_t after = next == UINT32_MAX ? next : plan_bits_next(ready, next + 1);
@@ -398,13 +422,13 @@ FETCHING void fetch_next(const struct lister *lister, const struct plan_bits *re
         fetch_unit(lister, after);
 }
 
-FETCHING void fetch_successors(const struct lister *lister, uint32_t node)
+INLINED void fetch_successors(const struct lister *lister, uint32_t node)
 {
     __builtin_prefetch(&lister->plan->succ_nodes[lister->plan->succ_first[node]]);
 }
 
 // Its successors were fetched when it was placed.
-FETCHING void fetch_next_end(const struct lister *lister)
+INLINED void fetch_next_end(const struct lister *lister)
 {
     const struct plan_graph *plan = lister->plan;
     const struct plan_heap_item *next = plan_heap_first(&lister->ends);
@@ -491,7 +515,7 @@ static bool free_later_members(struct lister *lister, uint32_t node, uint64_t en
 }
 
 // Puts the node at hand on a lane.
-static bool put_node(struct lister *lister, uint32_t node, uint32_t lane, uint64_t start_ns)
+INLINED bool put_node(struct lister *lister, uint32_t node, uint32_t lane, uint64_t start_ns)
 {
     struct plan_placement *out = lister->out;
     uint64_t end_ns = start_ns + lister->costs->node_ns[node];
@@ -587,10 +611,10 @@ static bool put_hinted(struct lister *lister, uint32_t unit, uint32_t rank)
 
 static bool fill_site(struct lister *lister)
 {
-    struct starting none = { 0 };
-    while (next_ready(lister, &none)) {
-        struct starting starting = { 0 };
+    struct starting starting;
+    do {
         struct plan_bits *ready;
+        starting = (struct starting){ 0 };
         while ((ready = next_ready(lister, &starting))) {
             uint32_t rank = plan_bits_lowest(ready);
             uint32_t unit = lister->ranks->unit_at[rank];
@@ -605,7 +629,7 @@ static bool fill_site(struct lister *lister)
         }
         if (!put_batch(lister, starting.num))
             return false;
-    }
+    } while (starting.num);
     return true;
 }
 

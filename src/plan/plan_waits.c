@@ -170,7 +170,8 @@ bool braid_plan_waits_init(struct plan_waits *waits, const struct plan_graph *pl
     waits->asks = braid_allocate_zeroed(num_lanes, sizeof(*waits->asks));
     waits->latest = braid_allocate_zeroed(num_lanes, sizeof(*waits->latest));
     waits->lane_last = braid_allocate_zeroed(num_lanes, sizeof(*waits->lane_last));
-    return waits->spots && waits->asks && waits->latest && waits->lane_last &&
+    waits->waited = braid_allocate_zeroed(num_lanes, sizeof(*waits->waited));
+    return waits->spots && waits->asks && waits->latest && waits->lane_last && waits->waited &&
            plan_clocks_init(&waits->clocks, num_lanes);
 }
 
@@ -180,6 +181,7 @@ void braid_plan_waits_finish(struct plan_waits *waits)
     braid_free(waits->asks);
     braid_free(waits->latest);
     braid_free(waits->lane_last);
+    braid_free(waits->waited);
     plan_clocks_finish(&waits->clocks);
 }
 
@@ -235,6 +237,8 @@ static uint32_t find_latest(struct plan_waits *waits, uint32_t node)
 static bool is_known_to_asks(const struct plan_waits *waits, uint32_t node)
 {
     const struct plan_spot *spot = &waits->spots[node];
+    if (plan_is_fresh(waits, spot->lane, spot->issue))
+        return false;
     for (uint32_t i = 0; i < waits->num_asks; i++) {
         uint32_t version = waits->spots[waits->asks[i]].version;
         if (plan_clock(&waits->clocks, version)[spot->lane] > spot->issue)
@@ -251,7 +255,7 @@ void braid_plan_waits_ask(struct plan_waits *waits, uint32_t node, uint32_t late
     if (waits->is_free)
         return;
     uint32_t num = find_latest(waits, node);
-    if (num > 1)
+    if (num > 2 || (num == 2 && waits->asks[0] < waits->asks[1]))
         sort_descending(waits->asks, num);
     for (uint32_t i = 0; i < num; i++) {
         uint32_t pred = waits->issued[waits->asks[i]];
@@ -273,6 +277,8 @@ static bool keep_wait(struct plan_waits *waits, uint32_t lane, uint32_t node,
     uint32_t *known = plan_clock(&waits->clocks, waits->clocks.current[lane]);
     if (known[spot->lane] <= spot->issue)
         known[spot->lane] = spot->issue + 1;
+    if (plan_is_fresh(waits, spot->lane, spot->issue))
+        waits->waited[spot->lane] = spot->issue + 1;
     return true;
 }
 

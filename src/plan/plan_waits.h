@@ -48,6 +48,7 @@ struct plan_waits {
     struct plan_clocks clocks;
     uint32_t *latest;    // per lane, scratch: 1 + issue of the latest predecessor there
     uint32_t *lane_last; // per lane: 1 + issue of the latest node
+    uint32_t *waited;    // per lane: 1 + issue of the latest node that another lane waited for
 };
 
 // `issued` is where the nodes are listed as they are issued, with room for all.
@@ -75,6 +76,12 @@ static inline const uint32_t *plan_waits_clock_of_lane(const struct plan_waits *
                                                        uint32_t lane)
 {
     return plan_clock(&waits->clocks, waits->clocks.current[lane]);
+}
+
+// Whether no lane but its own can know yet that a node has ended.
+static inline bool plan_is_fresh(const struct plan_waits *waits, uint32_t lane, uint32_t issue)
+{
+    return issue >= waits->waited[lane];
 }
 
 // Says why there was no memory for `what`; also after plan_clocks_finish.
