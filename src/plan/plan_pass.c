@@ -91,9 +91,10 @@ static struct arrival find_plain_arrival(const struct plan_pass *pass, const str
     return arrival;
 }
 
-static struct arrival find_arrival(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit)
+PLAINLY struct arrival find_arrival(struct plan_pass *pass, const struct ahead *ahead,
+                                    uint32_t unit, bool plain)
 {
-    if (pass->is_plain)
+    if (plain)
         return find_plain_arrival(pass, ahead, unit);
     const struct plan_graph *plan = pass->plan;
     struct arrival arrival = { .lane = PLAN_NONE };
@@ -181,7 +182,7 @@ static uint32_t pinned_lane(struct plan_pass *pass, uint32_t unit)
 PLAINLY void put(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit, bool plain)
 {
     struct arrival arrival =
-        pass->mode == PASS_BY_KEY ? find_arrival(pass, ahead, unit) : pass->arrivals[unit];
+        pass->mode == PASS_BY_KEY ? find_arrival(pass, ahead, unit, plain) : pass->arrivals[unit];
     uint64_t start_ns;
     uint32_t lane = pinned_lane(pass, unit);
     if (lane == PLAN_NONE)
@@ -202,11 +203,12 @@ PLAINLY void put(struct plan_pass *pass, const struct ahead *ahead, uint32_t uni
         pass->makespan_ns = at->free_ns;
 }
 
-static void make_ready(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit)
+PLAINLY void make_ready(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit,
+                        bool plain)
 {
     plan_bits_add(&pass->ready, pass->ranks.rank_of[unit]);
     if (pass->mode != PASS_BY_KEY)
-        pass->arrivals[unit] = find_arrival(pass, ahead, unit);
+        pass->arrivals[unit] = find_arrival(pass, ahead, unit, plain);
 }
 
 PLAINLY void release(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit, bool plain)
@@ -218,7 +220,7 @@ PLAINLY void release(struct plan_pass *pass, const struct ahead *ahead, uint32_t
             uint32_t next = ahead->next_nodes[e];
             next = plain ? next : plan_unit_of(plan, next);
             if (--pass->left[next] == 0)
-                make_ready(pass, ahead, next);
+                make_ready(pass, ahead, next, plain);
         }
     }
 }
@@ -237,11 +239,12 @@ PLAINLY void begin(struct plan_pass *pass, const struct ahead *ahead, bool plain
         }
         pass->left[unit] = num;
         if (!num)
-            make_ready(pass, ahead, unit);
+            make_ready(pass, ahead, unit, plain);
     }
 }
 
-// The two lanes that are free first, of one place.
+// The two lanes that are free first. No unit starts before the first. Without meaning where there
+// are places, or lanes to add: then 0.
 struct soonest {
     uint32_t lane;
     uint64_t first_ns, second_ns;
@@ -249,6 +252,8 @@ struct soonest {
 
 static struct soonest find_soonest(const struct plan_pass *pass)
 {
+    if (pass->num_lanes < pass->max_lanes || pass->plan->num_places > 1)
+        return (struct soonest){ PLAN_NONE, 0, 0 };
     struct soonest soonest = { PLAN_NONE, UINT64_MAX, UINT64_MAX };
     for (uint32_t lane = 0; lane < pass->num_lanes; lane++) {
         uint64_t free_ns = pass->lanes[lane].free_ns + pass->costs->model.node_ns;
@@ -285,6 +290,7 @@ static uint64_t earliest(const struct plan_pass *pass, const struct soonest *soo
     return beside_ns < start_ns ? beside_ns : start_ns;
 }
 
+// The first of those that are best. Keys rise with ranks, so the search ends where no key can win.
 static uint32_t choose_rank(const struct plan_pass *pass)
 {
     uint32_t rank = plan_bits_lowest(&pass->ready), best = rank;
@@ -294,8 +300,10 @@ static uint32_t choose_rank(const struct plan_pass *pass)
     struct soonest soonest = find_soonest(pass);
     for (uint32_t i = 0; i < MOST_UNITS_COMPARED && rank != UINT32_MAX; i++) {
         uint32_t unit = pass->ranks.unit_at[rank];
-        uint64_t value = earliest(pass, &soonest, unit);
-        value += pass->mode == PASS_BY_BOTH ? pass->keys[unit] : 0;
+        uint64_t key = pass->mode == PASS_BY_BOTH ? pass->keys[unit] : 0;
+        if (soonest.first_ns + key >= least)
+            break;
+        uint64_t value = key + earliest(pass, &soonest, unit);
         if (value < least) {
             best = rank;
             least = value;
