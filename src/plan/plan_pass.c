@@ -48,6 +48,7 @@ bool braid_plan_pass_init(struct plan_pass *pass, const struct plan_graph *plan,
     pass->lanes = braid_store_take(store, num_lanes, sizeof(struct pass_lane));
     pass->renamed = braid_store_take(store, num_lanes, sizeof(uint32_t));
     pass->left = braid_store_take(store, num, sizeof(uint32_t));
+    pass->by_path = braid_store_take(store, num, sizeof(uint32_t));
     pass->scratch[0] = braid_store_take(store, num, sizeof(uint64_t));
     pass->scratch[1] = braid_store_take(store, num, sizeof(uint64_t));
     pass->ranks.rank_of = braid_store_take(store, num, sizeof(uint32_t));
@@ -78,8 +79,8 @@ static uint64_t offset_of(const struct plan_pass *pass, const struct ahead *ahea
 }
 
 // Without bundles, on one place.
-static struct arrival find_plain_arrival(const struct plan_pass *pass, const struct ahead *ahead,
-                                         uint32_t node)
+PLAINLY struct arrival find_plain_arrival(const struct plan_pass *pass, const struct ahead *ahead,
+                                          uint32_t node)
 {
     struct arrival arrival = { .lane = PLAN_NONE };
     uint64_t wait_ns = pass->costs->model.wait_ns;
@@ -133,20 +134,26 @@ static bool is_better(const struct plan_pass *pass, const struct arrival *arriva
 {
     uint64_t free = pass->lanes[lane].free_ns, than_free = pass->lanes[than].free_ns;
     if (pass->takes_first_lane)
-        return false;
+        return lane < than;
     return free != than_free ? free > than_free : lane == arrival->lane;
 }
 
+// On all lanes but that of the predecessor that ended last, a unit waits for all that it comes
+// after.
 PLAINLY uint32_t choose_lane(const struct plan_pass *pass, const struct arrival *arrival,
                              uint32_t unit, bool plain, uint64_t *out_start_ns)
 {
-    uint32_t place = plan_place_of_unit(pass->plan, unit), num = 0, best = PLAN_NONE;
-    uint64_t best_ns = UINT64_MAX;
+    uint32_t place = plan_place_of_unit(pass->plan, unit), num = 0, best = arrival->lane;
+    uint64_t best_ns = UINT64_MAX, seen_ns = arrival->first_ns;
+    uint64_t gap_ns = pass->costs->model.node_ns + (seen_ns ? pass->costs->wait_busy_ns : 0);
+    if (best != PLAN_NONE && (plain || pass->lanes[best].place == place))
+        best_ns = start_on(pass, arrival, best);
     for (uint32_t lane = 0; lane < pass->num_lanes; lane++) {
         if (!plain && pass->lanes[lane].place != place)
             continue;
         num++;
-        uint64_t start_ns = start_on(pass, arrival, lane);
+        uint64_t start_ns = pass->lanes[lane].free_ns + gap_ns;
+        start_ns = start_ns > seen_ns ? start_ns : seen_ns;
         if (start_ns < best_ns || (start_ns == best_ns && is_better(pass, arrival, lane, best))) {
             best = lane;
             best_ns = start_ns;
@@ -290,13 +297,12 @@ static uint64_t earliest(const struct plan_pass *pass, const struct soonest *soo
     return beside_ns < start_ns ? beside_ns : start_ns;
 }
 
-// The first of those that are best. Keys rise with ranks, so the search ends where no key can win.
-static uint32_t choose_rank(const struct plan_pass *pass)
+// The first of those that are best; `rank` is the lowest. Keys rise with ranks, so the search ends
+// where no key can win.
+static uint32_t choose_rank(const struct plan_pass *pass, uint32_t rank)
 {
-    uint32_t rank = plan_bits_lowest(&pass->ready), best = rank;
+    uint32_t best = rank;
     uint64_t least = UINT64_MAX;
-    if (pass->mode == PASS_BY_KEY)
-        return rank;
     struct soonest soonest = find_soonest(pass);
     for (uint32_t i = 0; i < MOST_UNITS_COMPARED && rank != UINT32_MAX; i++) {
         uint32_t unit = pass->ranks.unit_at[rank];
@@ -317,7 +323,9 @@ PLAINLY void run(struct plan_pass *pass, const struct ahead *ahead, bool plain)
 {
     begin(pass, ahead, plain);
     for (uint32_t num = 0; num < pass->plan->num_units; num++) {
-        uint32_t rank = choose_rank(pass), unit = pass->ranks.unit_at[rank];
+        uint32_t rank = plan_bits_lowest(&pass->ready);
+        rank = pass->mode == PASS_BY_KEY ? rank : choose_rank(pass, rank);
+        uint32_t unit = pass->ranks.unit_at[rank];
         plan_bits_remove(&pass->ready, rank);
         put(pass, ahead, unit, plain);
         pass->sequence[num] = unit;
@@ -380,11 +388,15 @@ void braid_plan_pass_key_by_path(struct plan_pass *pass, uint64_t edge_ns)
 void braid_plan_pass_order_by_path(struct plan_pass *pass)
 {
     const uint32_t num = pass->plan->num_units;
-    for (uint32_t unit = 0; unit < num; unit++)
-        pass->sequence[unit] = unit;
-    braid_plan_pass_key_by_path(pass, 0);
-    plan_pass_rank(pass);
-    memcpy(pass->sequence, pass->ranks.unit_at, num * sizeof(*pass->sequence));
+    if (!pass->has_path) {
+        for (uint32_t unit = 0; unit < num; unit++)
+            pass->sequence[unit] = unit;
+        braid_plan_pass_key_by_path(pass, 0);
+        plan_pass_rank(pass);
+        memcpy(pass->by_path, pass->ranks.unit_at, num * sizeof(*pass->by_path));
+        pass->has_path = true;
+    }
+    memcpy(pass->sequence, pass->by_path, num * sizeof(*pass->sequence));
 }
 
 // ---- looking ahead ----
@@ -578,9 +590,7 @@ bool braid_plan_may_look_ahead(const struct plan_pass *pass)
 static void rank(struct plan_pass *pass, bool with_waits)
 {
     braid_plan_pass_order_by_path(pass);
-    if (!with_waits)
-        return;
-    braid_plan_pass_key_by_path(pass, pass->costs->model.wait_ns);
+    braid_plan_pass_key_by_path(pass, with_waits ? pass->costs->model.wait_ns : 0);
     plan_pass_rank(pass);
 }
 

@@ -74,7 +74,9 @@ struct plan_pass {
 
     struct pass_lane *lanes;
     uint32_t *renamed, *left; // per lane of an earlier pass, per unit
-    struct store store;       // holds the arrays
+    uint32_t *by_path;        // units, the heaviest path ahead first, if they were put in order
+    bool has_path;
+    struct store store; // holds the arrays
     struct plan_ranks ranks;
     uint64_t *scratch[2];     // per unit
     struct arrival *arrivals; // per unit; unless it goes by keys
