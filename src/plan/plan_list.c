@@ -4,6 +4,7 @@
 
 #include "base/big_memory.h"
 #include "base/host_memory.h"
+#include "base/store.h"
 #include "plan/plan_heap.h"
 #include "plan/plan_passes.h"
 #include "plan/plan_waits.h"
@@ -49,6 +50,7 @@ struct lister {
     struct plan_placement *out;
     uint32_t max_lanes; // on each site
     bool is_apart;      // as in struct plan_limits
+    struct store store; // holds lanes, sites and batch
     struct lane *lanes;
     struct site *sites; // per place
     struct site *here;  // the one whose lanes are filled
@@ -274,7 +276,7 @@ static uint64_t plan_start_on(const struct lister *lister, uint32_t lane)
 static bool allocate_sites(struct lister *lister, size_t num_lanes)
 {
     uint32_t num_units = lister->plan->num_units, num = lister->plan->num_places;
-    lister->sites = braid_allocate_zeroed(num, sizeof(*lister->sites));
+    lister->sites = braid_store_take(&lister->store, num, sizeof(*lister->sites));
     bool done = lister->sites;
     for (uint32_t i = 0; i < num && done; i++) {
         struct site *site = &lister->sites[i];
@@ -293,10 +295,10 @@ static bool plan_lister_allocate(struct lister *lister)
     size_t num_lanes = (size_t)lister->max_lanes * lister->plan->num_places;
     struct plan_placement *out = lister->out;
     lister->inputs = plan_allocate(lister->plan->num_units, sizeof(*lister->inputs));
-    lister->lanes = braid_allocate_zeroed(num_lanes, sizeof(*lister->lanes));
-    lister->batch = braid_allocate(lister->max_lanes * sizeof(*lister->batch));
+    lister->lanes = braid_store_take(&lister->store, num_lanes, sizeof(*lister->lanes));
+    lister->batch = braid_store_take(&lister->store, lister->max_lanes, sizeof(*lister->batch));
     return braid_plan_placement_init(lister->plan, out) && allocate_sites(lister, num_lanes) &&
-           lister->inputs && lister->lanes && lister->batch &&
+           lister->inputs && !lister->store.failed &&
            braid_plan_waits_init(&lister->waits, lister->plan, (uint32_t)num_lanes, out->issued);
 }
 
@@ -310,14 +312,12 @@ static void plan_lister_finish(struct lister *lister)
         plan_bits_finish(&lister->sites[i].sleepers);
         plan_bits_finish(&lister->sites[i].idle);
     }
-    braid_free(lister->sites);
     braid_plan_waits_finish(&lister->waits);
     braid_array_finish(&lister->ends.items);
     braid_array_finish(&lister->frees.items);
     braid_array_finish(&lister->asks);
     braid_free(lister->inputs);
-    braid_free(lister->lanes);
-    braid_free(lister->batch);
+    braid_store_finish(&lister->store);
 }
 
 // ---- the units that run at each place, and the next ready unit that may start there ----

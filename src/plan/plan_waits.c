@@ -167,21 +167,17 @@ bool braid_plan_waits_init(struct plan_waits *waits, const struct plan_graph *pl
 {
     *waits = (struct plan_waits){ .plan = plan, .issued = issued };
     waits->spots = plan_allocate(plan->num_nodes, sizeof(*waits->spots));
-    waits->asks = braid_allocate_zeroed(num_lanes, sizeof(*waits->asks));
-    waits->latest = braid_allocate_zeroed(num_lanes, sizeof(*waits->latest));
-    waits->lane_last = braid_allocate_zeroed(num_lanes, sizeof(*waits->lane_last));
-    waits->waited = braid_allocate_zeroed(num_lanes, sizeof(*waits->waited));
-    return waits->spots && waits->asks && waits->latest && waits->lane_last && waits->waited &&
-           plan_clocks_init(&waits->clocks, num_lanes);
+    waits->asks = braid_store_take(&waits->store, num_lanes, sizeof(*waits->asks));
+    waits->latest = braid_store_take(&waits->store, num_lanes, sizeof(*waits->latest));
+    waits->lane_last = braid_store_take(&waits->store, num_lanes, sizeof(*waits->lane_last));
+    waits->waited = braid_store_take(&waits->store, num_lanes, sizeof(*waits->waited));
+    return waits->spots && !waits->store.failed && plan_clocks_init(&waits->clocks, num_lanes);
 }
 
 void braid_plan_waits_finish(struct plan_waits *waits)
 {
     braid_free(waits->spots);
-    braid_free(waits->asks);
-    braid_free(waits->latest);
-    braid_free(waits->lane_last);
-    braid_free(waits->waited);
+    braid_store_finish(&waits->store);
     plan_clocks_finish(&waits->clocks);
 }
 

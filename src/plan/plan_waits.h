@@ -9,6 +9,7 @@
 #include <braid/status.h>
 
 #include "base/array.h"
+#include "base/store.h"
 #include "plan/plan_graph.h"
 
 struct plan_spot {
@@ -46,6 +47,7 @@ struct plan_waits {
     uint32_t num_asks;
     bool is_free; // all its predecessors are settled
     struct plan_clocks clocks;
+    struct store store;  // holds the arrays per lane, and the asks
     uint32_t *latest;    // per lane, scratch: 1 + issue of the latest predecessor there
     uint32_t *lane_last; // per lane: 1 + issue of the latest node
     uint32_t *waited;    // per lane: 1 + issue of the latest node that another lane waited for
