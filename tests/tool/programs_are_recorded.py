@@ -131,6 +131,23 @@ def memory_is_kept_at_both_moments():
         assert done.status == 2 and f"--memory {when}:N takes a whole number from 1 to " in done.err and f"not '{wrong}'" in done.err, done
 
 
+def taken_addresses_are_tried_in_other_processes():
+    record("--marks", "--memory", "begin:100", "--from", "0", "--", PROGRAM, "5", "mark")
+    taken = os.path.join(FOLDER, "taken")
+    os.environ["BRAID_STANDIN_TAKEN"] = taken
+    for processes, refused, left in ((30, True, 9), (3, False, 0)):
+        with open(taken, "wb") as file:
+            file.write(bytes(processes))
+        done = braid("run", FILE, "--frames", "3", "--device", "cuda:0")
+        assert os.path.getsize(taken) == left, (left, os.path.getsize(taken))
+        if refused:
+            assert done.status == 2 and done.err.count("are taken in this process") == 1, done
+            assert "; none of 21 processes had them free\n" in done.err, done
+        elif "are taken in this process" not in done.err:  # by chance
+            assert done.status == 0 and done.err == "" and done.out.count("the median of 3 frames") == 2, done
+    del os.environ["BRAID_STANDIN_TAKEN"]
+
+
 def a_record_that_cannot_be_written_changes_no_result():
     # Counters of coverage are too large files, too: they are not written.
     done = record("--", "/bin/sh", "-c", f"ulimit -f 1; GCOV_PREFIX=/dev/null exec {PROGRAM} 9")
@@ -170,6 +187,6 @@ def nothing_is_left_behind():
 os.environ["TMPDIR"] = FOLDER
 sys.exit(run([frames_are_found_by_their_launches, the_number_of_frames_is_the_users, marks_are_frames,
               without_frames_all_is_recorded, failures_are_told, recorded_frames_run_again, frames_without_an_end_are_not_compared,
-              records_without_memory_do_not_run, memory_is_kept_at_both_moments,
+              records_without_memory_do_not_run, memory_is_kept_at_both_moments, taken_addresses_are_tried_in_other_processes,
               a_record_that_cannot_be_written_changes_no_result, a_recorder_is_no_driver,
               a_recorder_may_have_a_relative_path, nothing_is_left_behind]))

@@ -178,7 +178,7 @@ enum exit_status command_run(int argc, char **argv)
     if (status != EXIT_DONE || arguments.is_help)
         return status;
     if (report_is_record(arguments.path))
-        return run_record(&arguments);
+        return run_record(&arguments, argv);
     struct dot_file file;
     status = dot_file_read(arguments.path, &arguments.limits, &file);
     if (status != EXIT_DONE)

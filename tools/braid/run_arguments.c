@@ -52,21 +52,25 @@ static const char help[] =
 
 enum exit_status run_arguments_read_device(char *text, void *into)
 {
+    static const char *const names[] = { "cpu", "cuda", "hip" };
     struct run_arguments *arguments = into;
-    char *colon = strchr(text, ':');
+    const char *colon = strchr(text, ':');
+    const size_t length = colon ? (size_t)(colon - text) : strlen(text);
     uint64_t ordinal = 0;
     if (colon) {
         enum exit_status status =
             argument_read_number("the ordinal of --device", colon + 1, 0, 1023, &ordinal);
         if (status != EXIT_DONE)
             return status;
-        *colon = '\0';
     }
-    if (strcmp(text, "cpu") != 0 && strcmp(text, "cuda") != 0 && strcmp(text, "hip") != 0)
-        return fail(EXIT_BAD_FILE, "--device takes cpu, cuda or hip, not '%s'", text);
-    arguments->backend = text;
-    arguments->ordinal = (uint32_t)ordinal;
-    return EXIT_DONE;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strlen(names[i]) != length || memcmp(text, names[i], length) != 0)
+            continue;
+        arguments->backend = names[i];
+        arguments->ordinal = (uint32_t)ordinal;
+        return EXIT_DONE;
+    }
+    return fail(EXIT_BAD_FILE, "--device takes cpu, cuda or hip, not '%.*s'", (int)length, text);
 }
 
 static enum exit_status read_mode(char *text, void *out_mode)

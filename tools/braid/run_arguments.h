@@ -24,7 +24,7 @@ struct run_arguments {
     bool is_help;     // it was printed, and that is all
 };
 
-// --device NAME or NAME:ORDINAL, into struct run_arguments; the name is cut off in place.
+// --device NAME or NAME:ORDINAL, into struct run_arguments.
 enum exit_status run_arguments_read_device(char *text, void *arguments);
 
 // How many results go to standard output, where there is no text then.

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a recorded frame again in this process, on one lane and as planned. Each frame begins with
 // the recorded memory, and its end is compared with that of the program's frame.
+//
+// Each process has other addresses free. If one of the record is taken, the tool starts again.
 #include "run_record.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <braid/braid.h>
 #include <braid/import.h>
@@ -15,7 +20,7 @@
 #include "output.h"
 #include "progress.h"
 
-enum { CHAIN, PLAN, NUM_WAYS, SHOWN = 8 };
+enum { CHAIN, PLAN, NUM_WAYS, SHOWN = 8, MOST_STARTS = 20 };
 
 static const char *const way_names[] = { "one lane", "plan" };
 
@@ -28,6 +33,7 @@ struct rerun {
     braid_exec *execs[NUM_WAYS];
     uint64_t *frames[NUM_WAYS];  // ns
     uint64_t *digests[NUM_WAYS]; // by memory of the record
+    bool starts_again;
 };
 
 static enum exit_status fail_by_library(const struct rerun *rerun, braid_status status)
@@ -186,14 +192,60 @@ static enum exit_status print_all(const struct rerun *rerun)
     return is_equal ? EXIT_DONE : EXIT_FAILED;
 }
 
+// ---- starting again ----
+
+// How often the tool has started again.
+static uint64_t count_starts(void)
+{
+    const char *text = secure_getenv("BRAID_RUN_STARTS");
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+// Returns only where that fails.
+static enum exit_status start_again(char **argv)
+{
+    char text[32];
+    size_t num = 0;
+    while (argv[num])
+        num++;
+    char **command = calloc(num + 2, sizeof(*command)); // with the name of the tool, and NULL
+    if (!command)
+        return fail(EXIT_FAILED, "out of memory to start again");
+    command[0] = "braid";
+    memcpy(command + 1, argv, num * sizeof(*command));
+    snprintf(text, sizeof(text), "%" PRIu64, count_starts() + 1);
+    setenv("BRAID_RUN_STARTS", text, 1);
+    execv("/proc/self/exe", command);
+    free(command);
+    return fail(EXIT_FAILED, "the tool does not start again: %s", strerror(errno));
+}
+
+// The library has no status of its own for this.
+static bool is_address_taken(braid_status status)
+{
+    return status == BRAID_UNSUPPORTED &&
+           strstr(braid_error_get_message(), "are taken in this process");
+}
+
 // ---- all ----
+
+static enum exit_status fail_on_device(struct rerun *rerun, braid_status status)
+{
+    if (!is_address_taken(status))
+        return fail_by_library(rerun, status);
+    rerun->starts_again = count_starts() < MOST_STARTS;
+    return rerun->starts_again
+               ? EXIT_FAILED
+               : fail(EXIT_BAD_FILE, "%s: %s; none of %d processes had them free",
+                      rerun->arguments->path, braid_error_get_message(), MOST_STARTS + 1);
+}
 
 static enum exit_status run_on_device(struct rerun *rerun)
 {
     braid_status status = create(rerun);
     if (!status)
         status = run_frames(rerun);
-    const enum exit_status result = status ? fail_by_library(rerun, status) : print_all(rerun);
+    const enum exit_status result = status ? fail_on_device(rerun, status) : print_all(rerun);
     for (int way = 0; way < NUM_WAYS; way++)
         braid_exec_destroy(rerun->execs[way]);
     braid_import_destroy(rerun->import);
@@ -212,7 +264,7 @@ static enum exit_status check(const struct run_arguments *arguments)
     return EXIT_DONE;
 }
 
-enum exit_status run_record(const struct run_arguments *arguments)
+enum exit_status run_record(const struct run_arguments *arguments, char **argv)
 {
     struct rerun rerun = { .arguments = arguments };
     const braid_device_options options = { .backend =
@@ -244,5 +296,5 @@ enum exit_status run_record(const struct run_arguments *arguments)
         free(rerun.digests[way]);
     }
     braid_record_destroy(rerun.record);
-    return status;
+    return rerun.starts_again ? start_again(argv) : status;
 }

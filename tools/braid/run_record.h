@@ -6,6 +6,7 @@
 #include "message.h"
 #include "run_arguments.h"
 
-enum exit_status run_record(const struct run_arguments *arguments);
+// `argv` is the command line behind the tool's name, and ends with NULL: the tool may start again.
+enum exit_status run_record(const struct run_arguments *arguments, char **argv);
 
 #endif
