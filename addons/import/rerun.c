@@ -414,6 +414,7 @@ void braid_import_rerun_finish(struct import_rerun *rerun)
         braid_gpu_leave(gpu, &scope);
     }
     braid_array_finish(&rerun->ranges);
+    braid_array_finish(&rerun->reserved);
     braid_free(rerun->variables);
     braid_free(rerun->modules);
     *rerun = (struct import_rerun){ 0 };

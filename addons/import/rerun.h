@@ -12,7 +12,7 @@
 // A range of addresses that were made.
 struct rerun_range {
     uint64_t begin, bytes;
-    bool is_on_host, is_reserved, is_mapped;
+    bool is_on_host, is_reserved, is_mapped; // reserved: of memory of the host
 };
 
 struct import_rerun {
@@ -21,6 +21,7 @@ struct import_rerun {
     uint32_t num_modules;
     uint64_t *variables;    // by allocation of the record: where a loaded module has it; 0
     struct array ranges;    // struct rerun_range
+    struct array reserved;  // struct rerun_range: addresses of the device, around its ranges
     unsigned char *staging; // pinned: what copies send, and where they send it
 };
 

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "import/rerun.h"
 
+enum { LARGE_PIECE = 1 << 25, HUGE_PIECE = 1 << 30 };
+
 static braid_status no_memory(void)
 {
     return braid_error_no_memory("the memory of a recorded frame");
@@ -87,19 +89,21 @@ static braid_status check_ranges(const struct array *ranges)
 }
 
 // Neighbours share a page, or a piece of the driver's.
-static void join_ranges(struct array *ranges, uint64_t granularity)
+static void join_ranges(struct array *ranges, uint64_t granularity, uint64_t page)
 {
     struct rerun_range *all = ranges->items;
     size_t num = 0;
     for (size_t i = 0; i < ranges->num; i++) {
-        const struct rerun_range range =
-            widen(all[i], all[i].is_on_host ? (uint64_t)sysconf(_SC_PAGESIZE) : granularity);
+        const struct rerun_range range = widen(all[i], all[i].is_on_host ? page : granularity);
         struct rerun_range *last = num ? &all[num - 1] : NULL;
         if (last && range.is_on_host == last->is_on_host &&
-            range.begin <= last->begin + last->bytes)
-            last->bytes = range.begin + range.bytes - last->begin;
-        else
+            range.begin <= last->begin + last->bytes) {
+            const uint64_t end = range.begin + range.bytes;
+            if (end > last->begin + last->bytes)
+                last->bytes = end - last->begin;
+        } else {
             all[num++] = range;
+        }
     }
     ranges->num = num;
 }
@@ -158,22 +162,70 @@ static braid_status map_on_device(const struct gpu_backend *gpu, struct rerun_ra
                                     "giving access to the memory of a recorded frame");
 }
 
-static braid_status make_on_device(const struct gpu_backend *gpu, struct rerun_range *range)
+// ---- addresses of the device ----
+
+static void free_addresses(const struct gpu_backend *gpu, struct array *reserved)
 {
-    const struct gpu_api *api = gpu->api;
-    void *wish = (void *)(uintptr_t)range->begin, *got = NULL; // NOLINT
-    braid_status status =
-        braid_gpu_check(gpu, api->address_reserve(&got, range->bytes, 0, wish, 0),
-                        &api->address_reserve, "reserving the addresses of a recorded frame");
-    if (status)
-        return status;
-    if (got != wish) {
-        braid_gpu_check_freed(gpu, api->address_free(got, range->bytes), &api->address_free,
-                              "giving up other addresses");
-        return refuse(range);
+    const struct rerun_range *all = reserved->items;
+    for (size_t i = 0; i < reserved->num; i++) {
+        void *at = (void *)(uintptr_t)all[i].begin; // NOLINT
+        braid_gpu_check_freed(gpu, gpu->api->address_free(at, all[i].bytes),
+                              &gpu->api->address_free, "freeing the addresses of a recorded frame");
     }
-    range->is_reserved = true;
-    return map_on_device(gpu, range);
+    reserved->num = 0;
+}
+
+static braid_status reserve(const struct gpu_backend *gpu, const struct rerun_range *range)
+{
+    void *wish = (void *)(uintptr_t)range->begin, *got = NULL; // NOLINT
+    const braid_status status =
+        braid_gpu_check(gpu, gpu->api->address_reserve(&got, range->bytes, 0, wish, 0),
+                        &gpu->api->address_reserve, "reserving the addresses of a recorded frame");
+    if (status || got == wish)
+        return status;
+    braid_gpu_check_freed(gpu, gpu->api->address_free(got, range->bytes), &gpu->api->address_free,
+                          "giving up other addresses");
+    return refuse(range);
+}
+
+// All of them, or none: as pieces of a number of bytes, which may have room around the ranges.
+static braid_status reserve_pieces(const struct gpu_backend *gpu, const struct array *ranges,
+                                   uint64_t piece, struct array *out_reserved)
+{
+    const struct rerun_range *all = ranges->items;
+    struct array pieces = { 0 };
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < ranges->num && !status; i++) {
+        if (!all[i].is_on_host && !braid_array_put(&pieces, &all[i], sizeof(all[i])))
+            status = no_memory();
+    }
+    join_ranges(&pieces, piece, piece);
+    const struct rerun_range *joined = pieces.items;
+    for (size_t i = 0; i < pieces.num && !status; i++) {
+        if (!braid_array_put(out_reserved, &joined[i], sizeof(joined[i])))
+            status = no_memory();
+        else if ((status = reserve(gpu, &joined[i])) != BRAID_OK)
+            out_reserved->num--;
+    }
+    if (status)
+        free_addresses(gpu, out_reserved);
+    braid_array_finish(&pieces);
+    return status;
+}
+
+// The driver takes a wish into its present areas only where these have room. It makes another area
+// for a large one, whose wish must lie on a large boundary.
+static braid_status reserve_ranges(const struct gpu_backend *gpu, const struct array *ranges,
+                                   uint64_t granularity, struct array *out_reserved)
+{
+    const uint64_t pieces[] = { granularity, LARGE_PIECE, HUGE_PIECE };
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+        status = reserve_pieces(gpu, ranges, pieces[i], out_reserved);
+        if (status != BRAID_UNSUPPORTED)
+            break;
+    }
+    return status;
 }
 
 static bool has_calls(const struct gpu_api *api)
@@ -203,10 +255,12 @@ braid_status braid_import_rerun_make_memory(const struct import_memory *memory,
     qsort(ranges, rerun->ranges.num, sizeof(*ranges), compare_ranges);
     status = check_ranges(&rerun->ranges);
     if (!status)
-        join_ranges(&rerun->ranges, granularity);
+        join_ranges(&rerun->ranges, granularity, (uint64_t)sysconf(_SC_PAGESIZE));
+    if (!status)
+        status = reserve_ranges(gpu, &rerun->ranges, granularity, &rerun->reserved);
     for (size_t i = 0; i < rerun->ranges.num && !status; i++)
         status =
-            ranges[i].is_on_host ? make_on_host(gpu, &ranges[i]) : make_on_device(gpu, &ranges[i]);
+            ranges[i].is_on_host ? make_on_host(gpu, &ranges[i]) : map_on_device(gpu, &ranges[i]);
     return status;
 }
 
@@ -220,10 +274,7 @@ static void free_range(const struct gpu_backend *gpu, const struct rerun_range *
     if (range->is_mapped && !range->is_on_host)
         braid_gpu_check_freed(gpu, api->mapping_unmap(at, range->bytes), &api->mapping_unmap,
                               "freeing the memory of a recorded frame");
-    if (range->is_reserved && !range->is_on_host)
-        braid_gpu_check_freed(gpu, api->address_free(at, range->bytes), &api->address_free,
-                              "freeing the addresses of a recorded frame");
-    if (range->is_reserved && range->is_on_host)
+    if (range->is_reserved)
         munmap(at, range->bytes);
 }
 
@@ -233,4 +284,6 @@ void braid_import_rerun_free_memory(struct import_rerun *rerun)
     for (size_t i = 0; i < rerun->ranges.num; i++)
         free_range(rerun->gpu, &ranges[i]);
     rerun->ranges.num = 0;
+    if (rerun->reserved.num)
+        free_addresses(rerun->gpu, &rerun->reserved);
 }

@@ -135,9 +135,10 @@ def taken_addresses_are_tried_in_other_processes():
     record("--marks", "--memory", "begin:100", "--from", "0", "--", PROGRAM, "5", "mark")
     taken = os.path.join(FOLDER, "taken")
     os.environ["BRAID_STANDIN_TAKEN"] = taken
-    for processes, refused, left in ((30, True, 9), (3, False, 0)):
+    # Each process wishes for three sizes of pieces, one after the other.
+    for wishes, refused, left in ((3 * 30, True, 3 * 9), (3 * 3, False, 0), (1, False, 0)):
         with open(taken, "wb") as file:
-            file.write(bytes(processes))
+            file.write(bytes(wishes))
         done = braid("run", FILE, "--frames", "3", "--device", "cuda:0")
         assert os.path.getsize(taken) == left, (left, os.path.getsize(taken))
         if refused:
