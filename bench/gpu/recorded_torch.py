@@ -76,8 +76,9 @@ def main():
     for _ in range(given.rounds):
         for way, (with_options, marks) in WAYS.items():
             times[way].append(time_of(given, with_options, marks))
-    print(f"| {given.model}, eager, batch 1 | us a call | ratio |\n|---|---|---|")
-    for way, found in times.items():
+    if given.rounds:
+        print(f"| {given.model}, eager, batch 1 | us a call | ratio |\n|---|---|---|")
+    for way, found in times.items() if given.rounds else ():
         ratio = statistics.median(here / alone for here, alone in zip(found, times["alone"]))
         print(f"| {way} | {statistics.median(found):.0f} | {ratio:.3f} |", flush=True)
     if given.keep:
