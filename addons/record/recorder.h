@@ -75,7 +75,7 @@ struct recorder {
     pthread_mutex_t lock;
     // Read without the lock where a call comes in.
     _Atomic int phase;
-    _Atomic int captures;         // those of capture_of, and those that begin
+    _Atomic int captures;         // in capture_of, or about to be there
     _Atomic uint32_t next_number; // the next operation's
     _Atomic uint32_t watch_at;    // from this operation on each is watched
     _Atomic uint32_t generation;  // counts handles that were destroyed
@@ -149,8 +149,8 @@ uint32_t recorder_find_module(word handle);
 uint32_t recorder_add_kernel(word handle, uint32_t module, const char *name);
 void recorder_join_kernel(word handle, uint32_t kernel);
 
-// Handles of objects that go are forgotten before the driver gets the call, since another thread
-// may get them as soon as the driver has them. They come back if the driver refuses the call.
+// The recorder forgets handles of objects that go before the driver gets the call. Another thread
+// may get them at once. They come back if the driver refuses the call.
 struct lost_handle {
     struct pointer_map *map;
     word key;

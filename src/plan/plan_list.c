@@ -9,7 +9,7 @@
 #include "plan/plan_passes.h"
 #include "plan/plan_waits.h"
 
-// What runs for each node or lane of a big graph.
+// The search runs such a function for each node or lane of a big graph.
 #define INLINED static inline __attribute__((always_inline))
 
 struct lane {
