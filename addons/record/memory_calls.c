@@ -157,7 +157,8 @@ static word free_memory(const struct driver_call *call, word *words)
 
 // ---- modules and contexts that go ----
 
-// Objects that go with a module or a context. Each memory that goes is freed by an operation of its own.
+// Objects that go with a module or a context. Each memory that goes is freed by an operation of its
+// own.
 struct loss {
     struct array handles; // the first are addresses of memory
     struct array frees;   // a struct begun of each memory
