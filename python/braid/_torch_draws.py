@@ -44,7 +44,7 @@ class _Whole:
         _call("cuGraphInstantiateWithFlags", ctypes.byref(made), ctypes.c_void_p(captured.raw_cuda_graph()),
               ctypes.c_uint64(_LIKE_PYTORCH))
         self._exec, self._device = made, device
-        weakref.finalize(self, _destroy, made.value).atexit = False
+        weakref.finalize(self, _destroy, made.value or 0).atexit = False
 
     def replay(self) -> None:
         import torch
@@ -79,7 +79,7 @@ class Draws:
         captured.instantiate()
         self._captured, self._generator = captured, torch.cuda.default_generators[device.index]
         self.begin()
-        self.any = bool(self._generator.get_offset() != self._offset)
+        self.any: bool = bool(self._generator.get_offset() != self._offset)
         self.take_back()
 
     def begin(self) -> None:

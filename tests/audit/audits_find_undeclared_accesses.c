@@ -409,7 +409,7 @@ static void raise_trap(void *user)
 
 static void check_ends_with(const struct world *world, int number)
 {
-#if defined(UNDER_TSAN)
+#if defined(UNDER_TSAN) || defined(UNDER_ASAN)
     skip_because("the child of a program with threads cannot start any under the sanitizer");
 #endif
     pid_t child = fork();
