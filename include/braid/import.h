@@ -154,8 +154,8 @@ braid_import_create_recorded(const braid_record_contents *record, uint32_t frame
 // buffers, conditional nodes, setters and statements. No text is read again, and the info and
 // report stay. On an error the exec keeps its values. A runner has several execs: update the one
 // that it has chosen. Errors: those of braid_import_create and braid_exec_set,
-// BRAID_INVALID_ARGUMENT (names a node that differs, or two that need an order), BRAID_BUSY (the
-// host drives loops, and a frame in flight would take values of semaphores).
+// BRAID_INVALID_ARGUMENT (names a node that differs, or two that need an order). BRAID_BUSY tells
+// that the host drives loops, and that a frame in flight would take values of semaphores.
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_update(const braid_import *import,
                                                                void *captured,
                                                                const braid_import_options *options,
