@@ -32,8 +32,10 @@ static void *place_of(const braid_import *import, const braid_record_memory *mem
     const uint64_t moved = import->rerun.variables[memory->allocation];
     const bool is_made = import->rerun.ranges.num > 0;
     const bool is_missing =
-        memory->is_of_end || (!moved && (is_made ? of->kind == BRAID_RECORD_VARIABLE
-                                                 : !is_there(import->rerun.gpu, of)));
+        memory->is_of_end ||
+        (!moved && (is_made ? of->kind == BRAID_RECORD_VARIABLE ||
+                                  !braid_import_rerun_has(&import->rerun, of->address, of->bytes)
+                            : !is_there(import->rerun.gpu, of)));
     return (void *)(uintptr_t)(is_missing ? 0 : moved ? moved : of->address); // NOLINT
 }
 

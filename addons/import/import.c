@@ -285,6 +285,7 @@ static braid_status make_recorded(const braid_import_options *options, braid_imp
     if (!status) {
         tell(import);
         braid_import_tell_recorded(import);
+        import->info.moved_bytes = import->rerun.moved_bytes;
     }
     return status;
 }

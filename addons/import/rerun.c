@@ -212,7 +212,8 @@ static void stage(struct rerunner *rerunner, struct cuda_copy_side *side, uint64
 }
 
 // Work of the frame may have written pinned memory that a copy sends: it stays. The host wrote all
-// else, at a time that is over.
+// else, at a time that is over. Memory that is made has all bytes that it wrote before the frame.
+// Digests tell if it wrote others within.
 static braid_status stage_source(struct rerunner *rerunner, uint32_t index,
                                  const braid_record_allocation *of)
 {
@@ -224,7 +225,7 @@ static braid_status stage_source(struct rerunner *rerunner, uint32_t index,
         is_own ? braid_import_memory_sent_bytes(rerunner->memory, node->operation) : NULL;
     if (bytes)
         stage(rerunner, side, braid_import_side_begin(side), whole->num_bytes, bytes);
-    else if (!of || !is_own)
+    else if (!of || (!is_own && !rerunner->options->makes_memory))
         return refuse(node, "the record does not have the bytes that it sends");
     return BRAID_OK;
 }

@@ -22,6 +22,7 @@ struct import_rerun {
     uint64_t *variables;    // by allocation of the record: where a loaded module has it; 0
     struct array ranges;    // struct rerun_range
     struct array reserved;  // struct rerun_range: addresses of the device, around its ranges
+    uint64_t moved_bytes;   // pinned memory of the record that is memory of the device here
     unsigned char *staging; // pinned: what copies send, and where they send it
 };
 
@@ -37,6 +38,8 @@ braid_status braid_import_rerun(struct captured_graph *captured, const struct im
 // BRAID_UNSUPPORTED (names addresses that are not to be had), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_import_rerun_make_memory(const struct import_memory *memory,
                                             struct import_rerun *rerun);
+// Whether all of these bytes were made.
+bool braid_import_rerun_has(const struct import_rerun *rerun, uint64_t begin, uint64_t bytes);
 void braid_import_rerun_free_memory(struct import_rerun *rerun);
 
 // The device is open.

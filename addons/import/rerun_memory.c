@@ -2,7 +2,9 @@
 // The memory of a recorded frame in another process: at the same addresses, so that no pointer
 // moves, neither in arguments nor in memory.
 //
-// The driver and the host are asked for the addresses. Who gives another address is refused.
+// The driver and the host are asked for the addresses. Who gives another address is refused. A
+// driver gives addresses in pieces, and nobody else can have one of those. Pinned memory between
+// memory of the device becomes memory of the device, too.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -63,10 +65,15 @@ static braid_status list_ranges(const struct import_memory *memory, struct array
         const struct rerun_range range = { of->address, of->bytes, is_on_host(of), false, false };
         if (of->kind == BRAID_RECORD_VARIABLE || buffer->begin != of->address)
             continue;
-        if (of->kind == BRAID_RECORD_FOREIGN || of->address != of->device_address)
+        if (of->kind == BRAID_RECORD_FOREIGN)
             return braid_error(BRAID_UNSUPPORTED,
                                "the recorded frame has memory at 0x%llx of another process or "
-                               "interface, or with two addresses: it cannot be made again",
+                               "interface: it cannot be made again",
+                               (unsigned long long)of->address);
+        if (of->address != of->device_address)
+            return braid_error(BRAID_UNSUPPORTED,
+                               "the recorded frame has pinned memory at 0x%llx, which the device "
+                               "has at another address: it cannot be made again",
                                (unsigned long long)of->address);
         if (!braid_array_put(ranges, &range, sizeof(range)))
             return no_memory();
@@ -79,7 +86,7 @@ static braid_status check_ranges(const struct array *ranges)
 {
     const struct rerun_range *all = ranges->items;
     for (size_t i = 1; i < ranges->num; i++) {
-        if (all[i].begin < all[i - 1].begin + all[i - 1].bytes)
+        if (all[i].begin - all[i - 1].begin < all[i - 1].bytes)
             return braid_error(BRAID_UNSUPPORTED,
                                "the recorded frame frees the memory at 0x%llx and gets it again: "
                                "it cannot be made again",
@@ -118,6 +125,21 @@ static braid_status refuse(const struct rerun_range *range)
                        (unsigned long long)range->bytes, (unsigned long long)range->begin);
 }
 
+// No pointer of the record may move, and kernels have the device's.
+static braid_status check_pinned(const struct gpu_backend *gpu, void *at)
+{
+    void *on_device = NULL;
+    const braid_status status =
+        braid_gpu_check(gpu, gpu->api->pointer_attribute(&on_device, GPU_POINTER_ON_DEVICE, at),
+                        &gpu->api->pointer_attribute, "asking where the device has pinned memory");
+    if (status || on_device == at)
+        return status;
+    return braid_error(BRAID_UNSUPPORTED,
+                       "the device has the pinned memory at %p of the recorded frame at another "
+                       "address: it cannot be made again",
+                       at);
+}
+
 static braid_status make_on_host(const struct gpu_backend *gpu, struct rerun_range *range)
 {
     void *wish = (void *)(uintptr_t)range->begin; // NOLINT
@@ -132,7 +154,7 @@ static braid_status make_on_host(const struct gpu_backend *gpu, struct rerun_ran
         braid_gpu_check(gpu, gpu->api->host_register(wish, range->bytes, 0),
                         &gpu->api->host_register, "pinning the memory of a recorded frame");
     range->is_mapped = !status;
-    return status;
+    return status ? status : check_pinned(gpu, wish);
 }
 
 static braid_status map_on_device(const struct gpu_backend *gpu, struct rerun_range *range)
@@ -188,43 +210,84 @@ static braid_status reserve(const struct gpu_backend *gpu, const struct rerun_ra
     return refuse(range);
 }
 
-// All of them, or none: as pieces of a number of bytes, which may have room around the ranges.
-static braid_status reserve_pieces(const struct gpu_backend *gpu, const struct array *ranges,
-                                   uint64_t piece, struct array *out_reserved)
+static bool meet(const struct rerun_range *a, const struct rerun_range *b)
 {
-    const struct rerun_range *all = ranges->items;
-    struct array pieces = { 0 };
-    braid_status status = BRAID_OK;
-    for (size_t i = 0; i < ranges->num && !status; i++) {
-        if (!all[i].is_on_host && !braid_array_put(&pieces, &all[i], sizeof(all[i])))
-            status = no_memory();
+    return a->begin - b->begin < b->bytes || b->begin - a->begin < a->bytes;
+}
+
+// Puts memory of the host on the device where it meets one of the pieces. Both lists are sorted.
+static bool take_met(struct array *ranges, const struct array *pieces)
+{
+    struct rerun_range *all = ranges->items;
+    const struct rerun_range *piece = pieces->items;
+    size_t at = 0;
+    bool has_taken = false;
+    for (size_t i = 0; i < ranges->num; i++) {
+        while (at < pieces->num && piece[at].begin + piece[at].bytes <= all[i].begin)
+            at++;
+        if (at == pieces->num || !all[i].is_on_host || !meet(&all[i], &piece[at]))
+            continue;
+        all[i].is_on_host = false;
+        has_taken = true;
     }
-    join_ranges(&pieces, piece, piece);
-    const struct rerun_range *joined = pieces.items;
-    for (size_t i = 0; i < pieces.num && !status; i++) {
-        if (!braid_array_put(out_reserved, &joined[i], sizeof(joined[i])))
+    return has_taken;
+}
+
+// Pieces of a number of bytes, which may have room around the ranges of the device.
+static braid_status list_pieces(struct array *ranges, uint64_t bytes, struct array *out_pieces)
+{
+    do {
+        const struct rerun_range *all = ranges->items;
+        out_pieces->num = 0;
+        for (size_t i = 0; i < ranges->num; i++) {
+            if (!all[i].is_on_host && !braid_array_put(out_pieces, &all[i], sizeof(all[i])))
+                return no_memory();
+        }
+        join_ranges(out_pieces, bytes, bytes);
+    } while (take_met(ranges, out_pieces));
+    return BRAID_OK;
+}
+
+// All of them, or none.
+static braid_status reserve_pieces(const struct gpu_backend *gpu, const struct array *pieces,
+                                   struct array *out_reserved)
+{
+    const struct rerun_range *all = pieces->items;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < pieces->num && !status; i++) {
+        if (!braid_array_put(out_reserved, &all[i], sizeof(all[i])))
             status = no_memory();
-        else if ((status = reserve(gpu, &joined[i])) != BRAID_OK)
+        else if ((status = reserve(gpu, &all[i])) != BRAID_OK)
             out_reserved->num--;
     }
     if (status)
         free_addresses(gpu, out_reserved);
-    braid_array_finish(&pieces);
     return status;
 }
 
 // The driver takes a wish into its present areas only where these have room. It makes another area
-// for a large one, whose wish must lie on a large boundary.
-static braid_status reserve_ranges(const struct gpu_backend *gpu, const struct array *ranges,
-                                   uint64_t granularity, struct array *out_reserved)
+// for a large one, whose wish must lie on a large boundary. Each size begins with all ranges as
+// they are in the record.
+static braid_status reserve_ranges(const struct gpu_backend *gpu, const struct array *recorded,
+                                   uint64_t granularity, struct import_rerun *rerun)
 {
-    const uint64_t pieces[] = { granularity, LARGE_PIECE, HUGE_PIECE };
+    const uint64_t sizes[] = { granularity, LARGE_PIECE, HUGE_PIECE };
+    struct array pieces = { 0 };
     braid_status status = BRAID_OK;
-    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
-        status = reserve_pieces(gpu, ranges, pieces[i], out_reserved);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        rerun->ranges.num = 0;
+        void *to = braid_array_append(&rerun->ranges, recorded->num, sizeof(struct rerun_range));
+        status = to ? BRAID_OK : no_memory();
+        if (to) {
+            memcpy(to, recorded->items, recorded->num * sizeof(struct rerun_range));
+            status = list_pieces(&rerun->ranges, sizes[i], &pieces);
+        }
+        if (!status)
+            status = reserve_pieces(gpu, &pieces, &rerun->reserved);
         if (status != BRAID_UNSUPPORTED)
             break;
     }
+    braid_array_finish(&pieces);
     return status;
 }
 
@@ -233,6 +296,23 @@ static bool has_calls(const struct gpu_api *api)
     return api->mapping_granularity && api->address_reserve && api->address_free &&
            api->mapping_create && api->mapping_map && api->mapping_access && api->mapping_unmap &&
            api->mapping_release && api->host_register && api->host_unregister;
+}
+
+static braid_status make_ranges(const struct gpu_backend *gpu, const struct array *recorded,
+                                uint64_t granularity, struct import_rerun *rerun)
+{
+    const struct rerun_range *all = recorded->items;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < recorded->num; i++) {
+        const struct rerun_range *made = rerun->ranges.items;
+        rerun->moved_bytes += all[i].is_on_host && !made[i].is_on_host ? all[i].bytes : 0;
+    }
+    join_ranges(&rerun->ranges, granularity, (uint64_t)sysconf(_SC_PAGESIZE));
+    struct rerun_range *ranges = rerun->ranges.items;
+    for (size_t i = 0; i < rerun->ranges.num && !status; i++)
+        status =
+            ranges[i].is_on_host ? make_on_host(gpu, &ranges[i]) : map_on_device(gpu, &ranges[i]);
+    return status;
 }
 
 braid_status braid_import_rerun_make_memory(const struct import_memory *memory,
@@ -247,20 +327,18 @@ braid_status braid_import_rerun_make_memory(const struct import_memory *memory,
     braid_status status =
         braid_gpu_check(gpu, gpu->api->mapping_granularity(&granularity, &properties, 0),
                         &gpu->api->mapping_granularity, "asking how memory is mapped");
+    struct array recorded = { 0 };
     if (!status)
-        status = list_ranges(memory, &rerun->ranges);
-    if (status || !rerun->ranges.num)
-        return status;
-    struct rerun_range *ranges = rerun->ranges.items;
-    qsort(ranges, rerun->ranges.num, sizeof(*ranges), compare_ranges);
-    status = check_ranges(&rerun->ranges);
-    if (!status)
-        join_ranges(&rerun->ranges, granularity, (uint64_t)sysconf(_SC_PAGESIZE));
-    if (!status)
-        status = reserve_ranges(gpu, &rerun->ranges, granularity, &rerun->reserved);
-    for (size_t i = 0; i < rerun->ranges.num && !status; i++)
-        status =
-            ranges[i].is_on_host ? make_on_host(gpu, &ranges[i]) : map_on_device(gpu, &ranges[i]);
+        status = list_ranges(memory, &recorded);
+    if (!status && recorded.num) {
+        qsort(recorded.items, recorded.num, sizeof(struct rerun_range), compare_ranges);
+        status = check_ranges(&recorded);
+        if (!status)
+            status = reserve_ranges(gpu, &recorded, granularity, rerun);
+        if (!status)
+            status = make_ranges(gpu, &recorded, granularity, rerun);
+    }
+    braid_array_finish(&recorded);
     return status;
 }
 
@@ -276,6 +354,15 @@ static void free_range(const struct gpu_backend *gpu, const struct rerun_range *
                               "freeing the memory of a recorded frame");
     if (range->is_reserved)
         munmap(at, range->bytes);
+}
+
+bool braid_import_rerun_has(const struct import_rerun *rerun, uint64_t begin, uint64_t bytes)
+{
+    const struct rerun_range *all = rerun->ranges.items;
+    bool has = false;
+    for (size_t i = 0; i < rerun->ranges.num && !has; i++)
+        has = begin - all[i].begin < all[i].bytes && bytes <= all[i].bytes - (begin - all[i].begin);
+    return has;
 }
 
 void braid_import_rerun_free_memory(struct import_rerun *rerun)

@@ -206,6 +206,8 @@ typedef struct braid_import_info {
     uint64_t device_ns; // from the begin of the first work to the end of the last
     uint64_t kernel_ns; // all launches of kernels and graphs, one behind the other
     uint64_t idle_ns;   // in which no work ran
+    // Pinned memory that is memory of the device, where the import makes the frame's memory.
+    uint64_t moved_bytes;
 } braid_import_info;
 
 // NULL has nothing.

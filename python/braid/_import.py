@@ -52,6 +52,7 @@ class ImportInfo:
     device_ns: int
     kernel_ns: int
     idle_ns: int
+    moved_bytes: int
 
 
 @dataclasses.dataclass(frozen=True)

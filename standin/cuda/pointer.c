@@ -54,7 +54,7 @@ static CUresult tell(const struct memory_facts *facts, CUdeviceptr memory,
             sizeof(unsigned));
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        put_word(to, known ? memory : 0);
+        put_word(to, known ? memory + (host ? setting(SETTING_HOST_OFFSET) : 0) : 0);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         if (known && facts->kind == MEMORY_DEVICE)

@@ -31,6 +31,7 @@ static const struct {
     [SETTING_PIECES] = { "BRAID_STANDIN_PIECES", 0, 0, UINT64_MAX },
     [SETTING_ONE_QUEUE] = { "BRAID_STANDIN_ONE_QUEUE", 0, 0, 1 },
     [SETTING_REUSE] = { "BRAID_STANDIN_REUSE", 0, 0, 1 },
+    [SETTING_HOST_OFFSET] = { "BRAID_STANDIN_HOST_OFFSET", 0, 0, 1 << 20 },
 };
 
 static _Atomic uint64_t values[NUM_SETTINGS];

@@ -19,6 +19,7 @@ enum setting {
     SETTING_PIECES,          // memory counts as mapped in pieces of so many bytes; 0: as a whole
     SETTING_ONE_QUEUE,       // whether all streams share one queue of the hardware
     SETTING_REUSE,           // whether a new object gets the handle of the last that went
+    SETTING_HOST_OFFSET,     // bytes by which devices have memory of the host elsewhere
     NUM_SETTINGS,
 };
 

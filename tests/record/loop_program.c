@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with frames, for the tool: it copies, launches three kernels and waits, many times.
 //
-// loop_program FRAMES [mark | fail]
+// loop_program FRAMES [mark | fail | pinned]: `pinned` marks, too, and copies to pinned memory.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,9 @@ int main(int argc, char **argv)
     CUfunction add, nothing;
     CUdeviceptr memory;
     CUstream stream;
-    uint32_t number = 0, sum = 0;
+    uint32_t number = 0, pageable = 0, *sum = &pageable;
     const char *extra = argc > 2 ? argv[2] : "";
+    const bool is_pinned = strcmp(extra, "pinned") == 0;
     must(cuInit(0));
     must(cuDevicePrimaryCtxRetain(&context, 0));
     must(cuCtxSetCurrent(context));
@@ -44,21 +45,25 @@ int main(int argc, char **argv)
     must(cuModuleGetFunction(&add, module, "add"));
     must(cuModuleGetFunction(&nothing, module, "nothing"));
     must(cuMemAlloc_v2(&memory, 4));
+    if (is_pinned)
+        must(cuMemAllocHost_v2((void **)&sum, 4));
     must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     void *arguments[] = { &memory, &number };
     must(cuLaunchKernel(nothing, 9, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
     must(cuStreamSynchronize(stream));
     for (uint32_t frame = 0; frame < (uint32_t)atoi(argv[1]); frame++) {
-        if (strcmp(extra, "mark") == 0)
+        if (is_pinned || strcmp(extra, "mark") == 0)
             braid_record_frame_mark();
         must(cuMemcpyHtoDAsync_v2(memory, &frame, 4, stream));
         for (number = 1; number <= 2; number++)
             must(cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
         must(cuLaunchKernel(nothing, 3, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
-        must(cuMemcpyDtoHAsync_v2(&sum, memory, 4, stream));
+        must(cuMemcpyDtoHAsync_v2(sum, memory, 4, stream));
         must(cuStreamSynchronize(stream));
     }
-    printf("sum %u\n", sum);
+    printf("sum %u\n", *sum);
+    if (is_pinned)
+        must(cuMemFreeHost(sum));
     must(cuStreamDestroy_v2(stream));
     must(cuMemFree_v2(memory));
     must(cuModuleUnload(module));

@@ -149,6 +149,20 @@ def taken_addresses_are_tried_in_other_processes():
     del os.environ["BRAID_STANDIN_TAKEN"]
 
 
+def pinned_memory_beside_the_devices_is_told():
+    record("--marks", "--memory", "begin:100", "--from", "0", "--", PROGRAM, "5", "pinned")
+    taken = os.path.join(FOLDER, "taken")
+    os.environ["BRAID_STANDIN_TAKEN"] = taken
+    with open(taken, "wb") as file:
+        file.write(bytes(1))  # so that the driver gives a large piece
+    done = braid("run", FILE, "--frames", "3")
+    del os.environ["BRAID_STANDIN_TAKEN"]
+    if "are taken in this process" not in done.err:  # by chance
+        assert done.status == 0 and done.out.count("all memory ends as in the program") == 2, done
+        assert "memory: 2 blocks with 8 bytes" in done.out, done.out
+        assert "pinned memory: 4 bytes are memory of the device here" in done.out, done.out
+
+
 def a_record_that_cannot_be_written_changes_no_result():
     # Counters of coverage are too large files, too: they are not written.
     done = record("--", "/bin/sh", "-c", f"ulimit -f 1; GCOV_PREFIX=/dev/null exec {PROGRAM} 9")
@@ -189,5 +203,5 @@ os.environ["TMPDIR"] = FOLDER
 sys.exit(run([frames_are_found_by_their_launches, the_number_of_frames_is_the_users, marks_are_frames,
               without_frames_all_is_recorded, failures_are_told, recorded_frames_run_again, frames_without_an_end_are_not_compared,
               records_without_memory_do_not_run, memory_is_kept_at_both_moments, taken_addresses_are_tried_in_other_processes,
-              a_record_that_cannot_be_written_changes_no_result, a_recorder_is_no_driver,
+              pinned_memory_beside_the_devices_is_told, a_record_that_cannot_be_written_changes_no_result, a_recorder_is_no_driver,
               a_recorder_may_have_a_relative_path, nothing_is_left_behind]))

@@ -164,6 +164,7 @@ static enum exit_status print_all(const struct rerun *rerun)
     uint64_t bytes = 0;
     uint32_t num_blocks = 0;
     bool is_equal = true;
+    braid_import_info info;
     for (uint32_t i = 0; i < contents->num_memory; i++) {
         num_blocks += !contents->memory[i].is_of_end;
         bytes += contents->memory[i].is_of_end ? 0 : contents->memory[i].num_bytes;
@@ -172,6 +173,11 @@ static enum exit_status print_all(const struct rerun *rerun)
            contents->program);
     printf("memory: %" PRIu32 " block%s with %" PRIu64 " bytes, at the recorded addresses\n",
            num_blocks, output_plural(num_blocks), bytes);
+    braid_import_get_info(rerun->import, &info);
+    if (info.moved_bytes)
+        printf("pinned memory: %" PRIu64 " bytes are memory of the device here, so that their "
+               "copies take other times\n",
+               info.moved_bytes);
     for (int way = 0; way < NUM_WAYS; way++) {
         const uint32_t num = count_differences(rerun, way);
         braid_schedule_info plan;

@@ -48,9 +48,10 @@ enum {
     GPU_CAPTURE_THREAD_LOCAL = 1,
     GPU_CAPTURE_RELAXED = 2,
     GPU_POINTER_MEMORY_TYPE = 2,
-    GPU_POINTER_MANAGED = 8, // CUDA
-    GPU_POINTER_DEVICE = 9,  // CUDA
-    GPU_POINTER_BEGIN = 11,  // CUDA, as the next two: of the range that was reserved
+    GPU_POINTER_ON_DEVICE = 3, // CUDA: its address there
+    GPU_POINTER_MANAGED = 8,   // CUDA
+    GPU_POINTER_DEVICE = 9,    // CUDA
+    GPU_POINTER_BEGIN = 11,    // CUDA, as the next two: of the range that was reserved
     GPU_POINTER_BYTES = 12,
     GPU_POINTER_POOL = 17,
     GPU_OPAQUE_FD = 1, // types of semaphores
