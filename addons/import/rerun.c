@@ -13,6 +13,8 @@
 
 enum { ALIGNMENT = 256 };
 
+static const char too_large[] = "it has more bytes than there can be";
+
 struct rerunner {
     struct captured_graph *captured;
     const struct import_memory *memory;
@@ -143,7 +145,7 @@ static uint32_t find_moved(const struct rerunner *rerunner, uint64_t address)
 static braid_status check_words(const struct rerunner *rerunner, const void *bytes, uint64_t num,
                                 const char *where)
 {
-    for (uint64_t at = 0; at + sizeof(uint64_t) <= num; at += sizeof(uint64_t)) {
+    for (uint64_t at = 0; bytes && at + sizeof(uint64_t) <= num; at += sizeof(uint64_t)) {
         uint64_t word;
         memcpy(&word, (const char *)bytes + at, sizeof(word));
         const uint32_t variable =
@@ -199,16 +201,48 @@ static const braid_record_allocation *find_memory(const struct rerunner *rerunne
     return &rerunner->record->allocations[import_buffers(rerunner->memory)[buffer].node];
 }
 
-static void stage(struct rerunner *rerunner, struct cuda_copy_side *side, uint64_t begin,
-                  uint64_t bytes, const void *content)
+// A file may name any sizes.
+static bool is_too_large(const struct cuda_copy_parameters *copy, const struct cuda_copy_side *side)
 {
+    uint64_t rows, bytes;
+    return __builtin_mul_overflow(copy->depth - 1, side->height, &rows) ||
+           __builtin_add_overflow(rows, copy->height, &rows) ||
+           __builtin_mul_overflow(rows, side->pitch, &bytes) ||
+           __builtin_add_overflow(bytes, copy->width, &bytes);
+}
+
+// The driver takes addresses behind pinned memory as pageable ones, and would write there.
+static bool is_beyond(const braid_record_allocation *of, uint64_t begin, uint64_t bytes)
+{
+    const uint64_t at =
+        begin - of->address < of->bytes ? begin - of->address : begin - of->device_address;
+    return bytes > of->bytes - at;
+}
+
+static braid_status stage(struct rerunner *rerunner, uint32_t index, struct cuda_copy_side *side,
+                          uint64_t bytes, const void *content)
+{
+    const struct captured_node *node = &captured_nodes(rerunner->captured)[index];
+    const uint64_t begin = braid_import_side_begin(side);
+    uint64_t end;
+    if (__builtin_add_overflow(rerunner->num_staged, bytes, &end) || end > UINT64_MAX - ALIGNMENT)
+        return refuse(node, too_large);
     unsigned char *staging = rerunner->rerun->staging;
     if (staging) {
         side->device += (uintptr_t)(staging + rerunner->num_staged) - begin;
         if (content)
             memcpy(staging + rerunner->num_staged, content, bytes);
     }
-    rerunner->num_staged += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    rerunner->num_staged = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return BRAID_OK;
+}
+
+static braid_status check_end(const struct captured_node *node, const struct cuda_copy_side *side,
+                              const braid_record_allocation *of)
+{
+    return is_beyond(of, braid_import_side_begin(side), braid_import_copy_span(&node->copy, side))
+               ? refuse(node, "its pinned memory ends before it")
+               : BRAID_OK;
 }
 
 // Work of the frame may have written pinned memory that a copy sends: it stays. The host wrote all
@@ -224,10 +258,10 @@ static braid_status stage_source(struct rerunner *rerunner, uint32_t index,
     const void *bytes =
         is_own ? braid_import_memory_sent_bytes(rerunner->memory, node->operation) : NULL;
     if (bytes)
-        stage(rerunner, side, braid_import_side_begin(side), whole->num_bytes, bytes);
-    else if (!of || (!is_own && !rerunner->options->makes_memory))
+        return stage(rerunner, index, side, whole->num_bytes, bytes);
+    if (!of || (!is_own && !rerunner->options->makes_memory))
         return refuse(node, "the record does not have the bytes that it sends");
-    return BRAID_OK;
+    return check_end(node, side, of);
 }
 
 static braid_status take_copy(struct rerunner *rerunner, uint32_t index)
@@ -238,6 +272,8 @@ static braid_status take_copy(struct rerunner *rerunner, uint32_t index)
     for (int i = 0; i < 2 && !status; i++) {
         const uint64_t begin = braid_import_side_begin(sides[i]);
         const braid_record_allocation *of = find_memory(rerunner, index, begin);
+        if (is_too_large(&node->copy, sides[i]))
+            return refuse(node, too_large);
         if (of && of->kind == BRAID_RECORD_FOREIGN)
             return refuse(node, "another process or interface has its memory");
         const bool is_device =
@@ -250,8 +286,11 @@ static braid_status take_copy(struct rerunner *rerunner, uint32_t index)
             return refuse(node, "the record does not have its memory");
         if (i == 0)
             status = stage_source(rerunner, index, of);
-        else if (!of)
-            stage(rerunner, sides[i], begin, braid_import_copy_span(&node->copy, sides[i]), NULL);
+        else if (of)
+            status = check_end(node, sides[i], of);
+        else
+            status = stage(rerunner, index, sides[i], braid_import_copy_span(&node->copy, sides[i]),
+                           NULL);
     }
     return status;
 }
