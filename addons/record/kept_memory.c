@@ -129,14 +129,17 @@ static uint64_t list_memory(struct array *list)
 enum copied { COPIED, IS_GONE, REFUSED };
 
 // Nobody frees memory of the host meanwhile: the lock is taken before the driver gets that call.
+// The program may have unmapped it without a call: then it is gone.
 static enum copied copy_bytes(const braid_record_memory *memory, void *to)
 {
     recorder_lock();
     const braid_record_allocation row = *find_row(memory);
     const word context = context_of(&row);
-    bool is_missing = is_gone(memory), is_copied = is_of_host(&row);
+    const void *from = (const void *)(uintptr_t)row.address;
+    bool is_copied = is_of_host(&row);
+    bool is_missing = is_gone(memory) || (is_copied && !recorder_can_read(from, memory->num_bytes));
     if (!is_missing && is_copied)
-        memcpy(to, (const void *)(uintptr_t)row.address, memory->num_bytes);
+        memcpy(to, from, memory->num_bytes);
     recorder_unlock();
     if (is_missing || is_copied)
         return is_missing ? IS_GONE : COPIED;

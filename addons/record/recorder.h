@@ -240,6 +240,8 @@ struct box { // CUDA_MEMCPY3D
 };
 
 braid_record_end recorder_end_of_box(const struct box_side *side);
+// Whether this process can read the bytes. Any thread may ask.
+bool recorder_can_read(const void *begin, uint64_t num);
 
 // ---- executable graphs (snapshot.c) ----
 

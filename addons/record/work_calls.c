@@ -164,7 +164,7 @@ static const char *row_of(const braid_record_work *work, uint64_t y, uint64_t z)
 
 // The driver may refuse the copy, so its source may be anything. The kernel looks at the signals
 // that shall change before it refuses such a change.
-static bool is_readable(const char *begin, uint64_t num)
+bool recorder_can_read(const void *begin, uint64_t num)
 {
     enum { PAGE = 4096, NO_CHANGE = -1 };
     const uintptr_t first = POINTER(begin), end = first + num;
@@ -181,7 +181,7 @@ static bool are_rows_readable(const braid_record_work *work)
     bool is_read = true;
     for (uint64_t z = 0; z < work->depth && is_read; z++)
         for (uint64_t y = 0; y < work->height && is_read; y++)
-            is_read = is_readable(row_of(work, y, z), work->width);
+            is_read = recorder_can_read(row_of(work, y, z), work->width);
     return is_read;
 }
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recorder keeps the memory of a frame while other threads go on: memory that they free
-// meanwhile is left, and its row has no other memory. Each context's work is over before.
+// meanwhile is left, and its row has no other memory. Each context's work is over before. Memory
+// that the program has unmapped or locked, and that the driver still knows, is left, too.
 #include "record/program.h"
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { OLD = 65536, NEW = 64, VALUE = 77 };
+enum { OLD = 65536, NEW = 64, VALUE = 77, PAGE = 4096 };
 
 static CUdeviceptr kept, old, new, elsewhere;
 static CUstream stream, other, far;
+static char *unmapped, *locked;
 static pthread_barrier_t waits, is_freed; // two threads meet there
 
 static void *free_old(void *unused)
@@ -39,6 +42,30 @@ static void sleep_shortly(void *unused)
     usleep(20000);
 }
 
+static char *pin_pages(void)
+{
+    char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    must(cuMemHostRegister_v2(pages, 2 * PAGE, 0));
+    return pages;
+}
+
+static void pin_memory_that_goes(void)
+{
+    unmapped = pin_pages();
+    locked = pin_pages();
+    assert_int_equal(munmap(unmapped + PAGE, PAGE), 0);
+    assert_int_equal(mprotect(locked, PAGE, PROT_NONE), 0);
+}
+
+static void unpin_it(void)
+{
+    must(cuMemHostUnregister(unmapped));
+    must(cuMemHostUnregister(locked));
+    munmap(unmapped, PAGE);
+    munmap(locked, 2 * PAGE);
+}
+
 // Its variable goes with it.
 static void use_module_for_a_while(void)
 {
@@ -55,6 +82,7 @@ static void use_module_for_a_while(void)
 static void open_world(CUcontext *out_context)
 {
     use_module_for_a_while();
+    pin_memory_that_goes();
     must(cuMemAlloc_v2(&kept, 64));
     must(cuMemsetD32Async(kept, VALUE, 16, NULL));
     must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
@@ -80,7 +108,7 @@ static void check(const braid_record_contents *contents)
     for (uint32_t i = 0; i < contents->num_memory; i++) {
         const braid_record_memory *memory = &contents->memory[i];
         const uint64_t address = contents->allocations[memory->allocation].address;
-        assert_true(memory->num_bytes != OLD);
+        assert_true(memory->num_bytes != OLD && memory->num_bytes != 2 * PAGE);
         assert_int_not_equal(memory->digest_behind, 0);
         if (address != kept && address != elsewhere)
             continue;
@@ -108,6 +136,7 @@ static void memory_may_go_while_it_is_kept(void **state)
     assert_true(braid_record_frame_mark());
     check(open_own_record());
     close_own_record();
+    unpin_it();
     must(cuMemFree_v2(kept));
     must(cuMemFreeAsync(new, other));
     must(cuStreamDestroy_v2(stream));
