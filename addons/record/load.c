@@ -4,7 +4,8 @@
 // A function that is not noted costs one jump. The slot of each function leads to
 // recorder_forward until the driver is loaded. Then it leads to the driver, or to recorder_noted
 // where a handler notes the call in the present phase. While a record runs it leads to
-// recorder_forward where a call may write and no handler knows it.
+// recorder_forward where a call may write and no handler knows it. Before the record it leads there
+// where that call makes or changes an object.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -40,54 +41,45 @@ enum { NUM_CALLS = sizeof(calls) / sizeof(calls[0]), NUM_SPARE = 256 };
 enum { NUM_NAMES = NUM_CALLS - NUM_SPARE };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool is_strange[NUM_CALLS]; // may launch or write, and nobody knows how
+// A call that may launch or write, and nobody knows how. LASTING: it counts before the record, too.
+static enum strangeness { FAMILIAR, WORKING, LASTING } strange[NUM_CALLS];
 static void *driver;
 static _Thread_local bool is_inside; // the driver may call its own functions through here
 
-// Functions that begin so, and that no handler knows, launch, write, change a graph, or decide how
-// long a context lives.
-static const char *const strange[] = {
-    "cuCtxAttach",
-    "cuCtxRecordEvent",
-    "cuCtxWaitEvent",
-    "cuGraphExec",
-    "cuGraphMemcpyNodeSetParams_",
-    "cuGreenCtxCreate",
-    "cuGreenCtxDestroy",
-    "cuGreenCtxRecordEvent",
-    "cuGreenCtxWaitEvent",
-    "cuIpcOpenMemHandle",
-    "cuLaunch",
-    "cuMemAlloc",
-    "cuMemBatch",
-    "cuMemDiscard",
-    "cuMemFree",
-    "cuMemHostRegister",
-    "cuMemMapArray",
-    "cuMemcpy",
-    "cuMemset",
-    "cuModuleLoad",
-    "cuSignalExternal",
-    "cuStreamBatchMemOp",
-    "cuStreamBeginCapture",
-    "cuStreamWaitValue",
-    "cuStreamWriteValue",
-    "cuWaitExternal",
-    "cuGraphicsMap",
-    "cuMemPrefetch",
-    "cuLibraryGetUnified",
+// Functions that begin so, and that no handler knows. These launch or write at that moment alone.
+static const char *const working[] = {
+    "cuCtxRecordEvent",   "cuCtxWaitEvent",   "cuGreenCtxRecordEvent", "cuGreenCtxWaitEvent",
+    "cuLaunch",           "cuMemBatch",       "cuMemDiscard",          "cuMemcpy",
+    "cuMemset",           "cuSignalExternal", "cuStreamBatchMemOp",    "cuStreamWaitValue",
+    "cuStreamWriteValue", "cuWaitExternal",   "cuMemPrefetch",
 };
 
-static bool looks_strange(const char *name)
+// These make or change objects, or decide how long a context lives. A later frame may use them.
+static const char *const lasting[] = {
+    "cuCtxAttach",      "cuGraphExec",         "cuGraphMemcpyNodeSetParams_",
+    "cuGreenCtxCreate", "cuGreenCtxDestroy",   "cuIpcOpenMemHandle",
+    "cuMemAlloc",       "cuMemFree",           "cuMemHostRegister",
+    "cuMemMapArray",    "cuModuleLoad",        "cuStreamBeginCapture",
+    "cuGraphicsMap",    "cuLibraryGetUnified",
+};
+
+#define BEGINS(name, list) begins_so((name), (list), sizeof(list) / sizeof((list)[0]))
+
+static bool begins_so(const char *name, const char *const *list, size_t num)
+{
+    bool begins = false;
+    for (size_t i = 0; i < num && !begins; i++)
+        begins = strncmp(name, list[i], strlen(list[i])) == 0;
+    return begins;
+}
+
+static enum strangeness judge(const char *name)
 {
     static const char *const harmless[] = { "cuGraphExecDestroy", "cuGraphExecGetFlags" };
     for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
         if (strcmp(name, harmless[i]) == 0)
-            return false;
-    for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++)
-        if (strncmp(name, strange[i], strlen(strange[i])) == 0)
-            return true;
-    return false;
+            return FAMILIAR;
+    return BEGINS(name, lasting) ? LASTING : BEGINS(name, working) ? WORKING : FAMILIAR;
 }
 
 // ---- calls ----
@@ -116,13 +108,19 @@ static bool is_noted(const struct driver_call *call, int phase)
     return call->handler && phase != DONE && (phase == RECORDING || !call->while_recording);
 }
 
+static bool is_counted(int index, int phase)
+{
+    return phase == RECORDING ? strange[index] != FAMILIAR
+                              : phase == BEFORE && strange[index] == LASTING;
+}
+
 static void set_slot(int index, int phase)
 {
     const struct driver_call *call = &calls[index];
     routine *target = call->real ? (routine *)(uintptr_t)call->real : missing();
     if (is_noted(call, phase))
         target = recorder_noted;
-    else if (is_strange[index] && phase == RECORDING)
+    else if (is_counted(index, phase))
         target = recorder_forward;
     __atomic_store_n(&recorder_targets[index], target, __ATOMIC_RELEASE);
 }
@@ -139,7 +137,7 @@ void recorder_set_phase(enum recorder_phase phase)
 routine *recorder_enter(unsigned index)
 {
     pthread_once(&once, load);
-    if (is_strange[index] && is_recording() && !is_inside)
+    if (is_counted((int)index, atomic_load(&recorder.phase)) && !is_inside)
         recorder_note_stranger(calls[index].name, 1);
     if (calls[index].handler)
         return recorder_noted;
@@ -267,9 +265,9 @@ static void *hand_out(const char *symbol, void *address, int version, word flags
     const struct driver_call *call = find_by_address(symbol, address);
     if (!call)
         call = use_spare(symbol, address, version, flags);
-    if (call && (call->handler || is_strange[call - calls]))
+    if (call && (call->handler || strange[call - calls] != FAMILIAR))
         return (void *)(uintptr_t)recorder_trampolines[call - calls];
-    if (!call && looks_strange(symbol))
+    if (!call && judge(symbol) != FAMILIAR)
         recorder_note_stranger(symbol, 0);
     return address;
 }
@@ -341,7 +339,7 @@ static void load(void)
             note_rows(tables[i].rows, tables[i].while_recording);
     }
     for (int i = 0; i < NUM_CALLS; i++)
-        is_strange[i] = !calls[i].handler && looks_strange(calls[i].name);
+        strange[i] = calls[i].handler ? FAMILIAR : judge(calls[i].name);
     recorder.get_context = find_call("cuCtxGetCurrent")->real;
     recorder_set_phase(driver ? recorder_start() : DONE);
 }
