@@ -155,30 +155,39 @@ static word free_memory(const struct driver_call *call, word *words)
     return recorder_settle(&lost, answer);
 }
 
-// ---- modules and contexts that go ----
+// ---- objects that go together ----
 
-// Objects that go with a module or a context. Each memory that goes is freed by an operation of its
-// own.
+// Objects that go by one call. Each memory that goes is freed by an operation of its own.
 struct loss {
     struct array handles; // the first are addresses of memory
     struct array frees;   // a struct begun of each memory
     uint32_t context;
 };
 
+// All handles in the list are of memory.
+static void begin_frees(struct loss *loss)
+{
+    const size_t num = loss->handles.num;
+    struct begun *frees = num > 0 ? braid_array_append(&loss->frees, num, sizeof(*frees)) : NULL;
+    const struct lost_handle *memory = loss->handles.items;
+    if (num > 0 && !frees) {
+        recorder_lock();
+        recorder.failed = true;
+        recorder_unlock();
+    }
+    for (size_t i = 0; i < loss->frees.num; i++) {
+        recorder_keep_end(memory[i].number);
+        frees[i] = recorder_begin(&(struct place){ .has_stream = false }, BRAID_RECORD_FREE);
+    }
+}
+
 static void begin_loss(struct loss *loss, uint32_t module, uint32_t context)
 {
     *loss = (struct loss){ .context = context };
     recorder_lock();
     recorder_lose_memory_of(module, context, &loss->handles);
-    const size_t num = loss->handles.num;
-    struct begun *frees = num > 0 ? braid_array_append(&loss->frees, num, sizeof(*frees)) : NULL;
-    recorder.failed |= num > 0 && !frees;
     recorder_unlock();
-    const struct lost_handle *memory = loss->handles.items;
-    for (size_t i = 0; i < loss->frees.num; i++) {
-        recorder_keep_end(memory[i].number);
-        frees[i] = recorder_begin(&(struct place){ .has_stream = false }, BRAID_RECORD_FREE);
-    }
+    begin_frees(loss);
     recorder_lock();
     if (context == BRAID_RECORD_NONE)
         recorder_lose_module(module, &loss->handles);
@@ -206,6 +215,19 @@ static word end_loss(struct loss *loss, word answer)
     }
     braid_array_finish(&loss->frees);
     return recorder_settle(&loss->handles, answer);
+}
+
+// cuMemUnmap(address, bytes): a range may have several mappings.
+static word unmap_memory(const struct driver_call *call, word *words)
+{
+    struct loss loss = { .context = BRAID_RECORD_NONE };
+    if (is_done())
+        return call_driver(call, words);
+    recorder_lock();
+    recorder_lose_mappings(words[0], words[1], &loss.handles);
+    recorder_unlock();
+    begin_frees(&loss);
+    return end_loss(&loss, call_driver(call, words));
 }
 
 static word end_context(const struct driver_call *call, word *words, word handle)
@@ -430,7 +452,7 @@ const struct noted_call recorder_memory_calls[] = {
     { "cuMemFreeHost", free_memory, NO_STREAM, 2000 },
     { "cuMemFreeAsync", free_memory, 1, 11020 },
     { "cuMemHostUnregister", free_memory, NO_STREAM, 4000 },
-    { "cuMemUnmap", free_memory, NO_STREAM, 10020 },
+    { "cuMemUnmap", unmap_memory, 0, 10020 },
     { "cuModuleLoad", load_module, FROM_FILE, 2000 },
     { "cuModuleLoadData", load_module, 0, 2000 },
     { "cuModuleLoadDataEx", load_module, 0, 2010 },

@@ -164,6 +164,8 @@ void recorder_lose_module(uint32_t module, struct array *lost);
 void recorder_lose_context(uint32_t context, struct array *lost);
 // The same of the memory that goes with a module and a context. Either may be none.
 void recorder_lose_memory_of(uint32_t module, uint32_t context, struct array *lost);
+// The same of all mappings in a range of addresses.
+void recorder_lose_mappings(word begin, uint64_t bytes, struct array *lost);
 // Behind the call, without the lock. Captures end here. Empties the list, and returns the answer.
 word recorder_settle(struct array *lost, word answer);
 

@@ -298,6 +298,15 @@ void recorder_lose_memory_of(uint32_t module, uint32_t context, struct array *lo
         lose_rows(&recorder.allocation_at, is_memory_of_context, context, lost);
 }
 
+void recorder_lose_mappings(word begin, uint64_t bytes, struct array *lost)
+{
+    const struct pointer_map *map = &recorder.allocation_at;
+    for (size_t i = 0; i < map->num_slots; i++)
+        while (map->slots[i].key && POINTER(map->slots[i].key) - begin < bytes &&
+               allocation(map->slots[i].value)->kind == BRAID_RECORD_MAPPED)
+            recorder_lose(&recorder.allocation_at, POINTER(map->slots[i].key), lost);
+}
+
 void recorder_lose_module(uint32_t module, struct array *lost)
 {
     lose_rows(&recorder.module_of, is_row, module, lost);

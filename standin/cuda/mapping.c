@@ -124,9 +124,8 @@ CUresult cuMemUnmap(CUdeviceptr memory, size_t bytes)
     CUresult result = entry_begin_release(__func__, &sticky);
     if (result != CUDA_SUCCESS)
         return result;
-    (void)bytes;
     world_lock();
-    result = memory_unmap((void *)(uintptr_t)memory);
+    result = memory_unmap((void *)(uintptr_t)memory, bytes);
     world_unlock();
     return result == CUDA_SUCCESS ? sticky : result;
 }

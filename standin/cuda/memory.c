@@ -239,14 +239,23 @@ CUresult memory_map(CUcontext context, void *memory, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-CUresult memory_unmap(void *memory)
+// All mappings in the range, which has nothing else.
+CUresult memory_unmap(void *memory, size_t bytes)
 {
-    for (struct block **link = &blocks; *link != NULL; link = &(*link)->next)
-        if ((*link)->start == memory && (*link)->is_mapped) {
+    size_t left = bytes;
+    for (const struct block *block = blocks; block != NULL; block = block->next)
+        if (block->is_mapped && block->start >= (char *)memory &&
+            (size_t)(block->start - (char *)memory) < bytes)
+            left -= block->bytes;
+    if (left != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (struct block **link = &blocks; *link != NULL;)
+        if ((*link)->is_mapped && (*link)->start >= (char *)memory &&
+            (size_t)((*link)->start - (char *)memory) < bytes)
             erase(link);
-            return CUDA_SUCCESS;
-        }
-    return CUDA_ERROR_INVALID_VALUE;
+        else
+            link = &(*link)->next;
+    return CUDA_SUCCESS;
 }
 
 // A graph allocates reserved memory again.

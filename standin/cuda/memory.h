@@ -25,7 +25,7 @@ CUresult memory_register(CUcontext context, void *memory, size_t bytes);
 CUresult memory_unregister(void *memory);
 // Memory of the device at an address that is reserved. Its bytes are there.
 CUresult memory_map(CUcontext context, void *memory, size_t bytes);
-CUresult memory_unmap(void *memory);
+CUresult memory_unmap(void *memory, size_t bytes);
 // Frees what cuMemCreate made (mapping.c).
 void mapping_release_handle(CUmemGenericAllocationHandle handle);
 
