@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with frames, for the tool: it copies, launches three kernels and waits, many times.
 //
-// loop_program FRAMES [mark | fail | pinned]: `pinned` marks, too, and copies to pinned memory.
+// loop_program FRAMES [mark | fail | pinned]: `pinned` marks, too, and copies to pinned memory,
+// of which the host writes a second word.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ int main(int argc, char **argv)
     must(cuModuleGetFunction(&nothing, module, "nothing"));
     must(cuMemAlloc_v2(&memory, 4));
     if (is_pinned)
-        must(cuMemAllocHost_v2((void **)&sum, 4));
+        must(cuMemAllocHost_v2((void **)&sum, 8));
     must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     void *arguments[] = { &memory, &number };
     must(cuLaunchKernel(nothing, 9, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
@@ -60,6 +61,8 @@ int main(int argc, char **argv)
         must(cuLaunchKernel(nothing, 3, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
         must(cuMemcpyDtoHAsync_v2(sum, memory, 4, stream));
         must(cuStreamSynchronize(stream));
+        if (is_pinned)
+            sum[1] = frame;
     }
     printf("sum %u\n", *sum);
     if (is_pinned)

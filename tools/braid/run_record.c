@@ -105,16 +105,41 @@ static double median_us(const struct rerun *rerun, int way)
     return (double)rerun->frames[way][num / 2] / 1e3;
 }
 
+// The host writes such memory without a call.
+static bool is_of_host(const struct rerun *rerun, uint32_t memory)
+{
+    const braid_record_memory_kind kind =
+        rerun->contents->allocations[rerun->contents->memory[memory].allocation].kind;
+    return kind == BRAID_RECORD_PINNED || kind == BRAID_RECORD_HOST || kind == BRAID_RECORD_MANAGED;
+}
+
 // By number of memory: what the frame left there, in the program and here. 0: nobody knows.
-static bool is_compared(const struct rerun *rerun, int way, uint32_t memory)
+static bool is_known(const struct rerun *rerun, int way, uint32_t memory)
 {
     return rerun->contents->memory[memory].digest_behind && rerun->digests[way][memory];
 }
 
+static bool is_unequal(const struct rerun *rerun, int way, uint32_t memory)
+{
+    return is_known(rerun, way, memory) &&
+           rerun->digests[way][memory] != rerun->contents->memory[memory].digest_behind;
+}
+
+// Both ways leave the same there, and the program something else. Its host may write in the frame.
+static bool is_written_by_host(const struct rerun *rerun, uint32_t memory)
+{
+    return is_of_host(rerun, memory) && is_unequal(rerun, CHAIN, memory) &&
+           rerun->digests[CHAIN][memory] == rerun->digests[PLAN][memory];
+}
+
+static bool is_compared(const struct rerun *rerun, int way, uint32_t memory)
+{
+    return is_known(rerun, way, memory) && !is_written_by_host(rerun, memory);
+}
+
 static bool differs(const struct rerun *rerun, int way, uint32_t memory)
 {
-    return is_compared(rerun, way, memory) &&
-           rerun->digests[way][memory] != rerun->contents->memory[memory].digest_behind;
+    return is_compared(rerun, way, memory) && is_unequal(rerun, way, memory);
 }
 
 // The program may have freed memory in the frame, or have ended in it.
@@ -158,13 +183,29 @@ static void print_differences(const struct rerun *rerun, int way)
         printf("    and %" PRIu32 " more\n", num - SHOWN);
 }
 
+static void print_pinned(const struct rerun *rerun)
+{
+    braid_import_info info;
+    uint32_t num = 0;
+    braid_import_get_info(rerun->import, &info);
+    for (uint32_t i = 0; i < rerun->contents->num_memory; i++)
+        num += is_written_by_host(rerun, i);
+    if (info.moved_bytes)
+        printf("pinned memory: %" PRIu64 " bytes are memory of the device here, so that their "
+               "copies take other times\n",
+               info.moved_bytes);
+    if (num)
+        printf("memory of the host: %" PRIu32 " block%s end%s otherwise than in the program, "
+               "whose host may have written there\n",
+               num, output_plural(num), num == 1 ? "s" : "");
+}
+
 static enum exit_status print_all(const struct rerun *rerun)
 {
     const braid_record_contents *contents = rerun->contents;
     uint64_t bytes = 0;
     uint32_t num_blocks = 0;
     bool is_equal = true;
-    braid_import_info info;
     for (uint32_t i = 0; i < contents->num_memory; i++) {
         num_blocks += !contents->memory[i].is_of_end;
         bytes += contents->memory[i].is_of_end ? 0 : contents->memory[i].num_bytes;
@@ -173,11 +214,7 @@ static enum exit_status print_all(const struct rerun *rerun)
            contents->program);
     printf("memory: %" PRIu32 " block%s with %" PRIu64 " bytes, at the recorded addresses\n",
            num_blocks, output_plural(num_blocks), bytes);
-    braid_import_get_info(rerun->import, &info);
-    if (info.moved_bytes)
-        printf("pinned memory: %" PRIu64 " bytes are memory of the device here, so that their "
-               "copies take other times\n",
-               info.moved_bytes);
+    print_pinned(rerun);
     for (int way = 0; way < NUM_WAYS; way++) {
         const uint32_t num = count_differences(rerun, way);
         braid_schedule_info plan;
