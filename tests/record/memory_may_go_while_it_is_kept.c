@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recorder keeps the memory of a frame while other threads go on: memory that they free
 // meanwhile is left, and its row has no other memory. Each context's work is over before. Memory
-// that the program has unmapped or locked, and that the driver still knows, is left, too.
+// that the program has locked, and that the driver still knows, is left, too.
 #include "record/program.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@ enum { OLD = 65536, NEW = 64, VALUE = 77, PAGE = 4096 };
 
 static CUdeviceptr kept, old, new, elsewhere;
 static CUstream stream, other, far;
-static char *unmapped, *locked;
+static char *locked[2];
 static pthread_barrier_t waits, is_freed; // two threads meet there
 
 static void *free_old(void *unused)
@@ -42,28 +42,24 @@ static void sleep_shortly(void *unused)
     usleep(20000);
 }
 
-static char *pin_pages(void)
+// One has its first page locked, and the other its last.
+static void pin_and_lock(void)
 {
-    char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(pages, MAP_FAILED);
-    must(cuMemHostRegister_v2(pages, 2 * PAGE, 0));
-    return pages;
+    for (int i = 0; i < 2; i++) {
+        locked[i] =
+            mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_ptr_not_equal(locked[i], MAP_FAILED);
+        must(cuMemHostRegister_v2(locked[i], 2 * PAGE, 0));
+        assert_int_equal(mprotect(locked[i] + i * PAGE, PAGE, PROT_NONE), 0);
+    }
 }
 
-static void pin_memory_that_goes(void)
+static void unpin(void)
 {
-    unmapped = pin_pages();
-    locked = pin_pages();
-    assert_int_equal(munmap(unmapped + PAGE, PAGE), 0);
-    assert_int_equal(mprotect(locked, PAGE, PROT_NONE), 0);
-}
-
-static void unpin_it(void)
-{
-    must(cuMemHostUnregister(unmapped));
-    must(cuMemHostUnregister(locked));
-    munmap(unmapped, PAGE);
-    munmap(locked, 2 * PAGE);
+    for (int i = 0; i < 2; i++) {
+        must(cuMemHostUnregister(locked[i]));
+        munmap(locked[i], 2 * PAGE);
+    }
 }
 
 // Its variable goes with it.
@@ -82,7 +78,7 @@ static void use_module_for_a_while(void)
 static void open_world(CUcontext *out_context)
 {
     use_module_for_a_while();
-    pin_memory_that_goes();
+    pin_and_lock();
     must(cuMemAlloc_v2(&kept, 64));
     must(cuMemsetD32Async(kept, VALUE, 16, NULL));
     must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
@@ -136,7 +132,7 @@ static void memory_may_go_while_it_is_kept(void **state)
     assert_true(braid_record_frame_mark());
     check(open_own_record());
     close_own_record();
-    unpin_it();
+    unpin();
     must(cuMemFree_v2(kept));
     must(cuMemFreeAsync(new, other));
     must(cuStreamDestroy_v2(stream));
