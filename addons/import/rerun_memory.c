@@ -3,8 +3,8 @@
 // moves, neither in arguments nor in memory.
 //
 // The driver and the host are asked for the addresses. Who gives another address is refused. A
-// driver gives addresses in pieces, and nobody else can have one of those. Pinned memory between
-// memory of the device becomes memory of the device, too.
+// driver gives addresses in pieces of its areas, where the host can have none. Pinned memory there
+// becomes memory of the device, too.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -140,16 +140,23 @@ static braid_status check_pinned(const struct gpu_backend *gpu, void *at)
                        at);
 }
 
+// Whether the pages were free. An old kernel gives others.
+static bool map_on_host(const struct rerun_range *pages)
+{
+    void *wish = (void *)(uintptr_t)pages->begin; // NOLINT
+    void *got = mmap(wish, pages->bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got != MAP_FAILED && got != wish)
+        munmap(got, pages->bytes);
+    return got == wish;
+}
+
 static braid_status make_on_host(const struct gpu_backend *gpu, struct rerun_range *range)
 {
     void *wish = (void *)(uintptr_t)range->begin; // NOLINT
-    void *got = mmap(wish, range->bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != MAP_FAILED && got != wish)
-        munmap(got, range->bytes);
-    if (got != wish)
+    range->is_reserved = map_on_host(range);
+    if (!range->is_reserved)
         return refuse(range);
-    range->is_reserved = true;
     const braid_status status =
         braid_gpu_check(gpu, gpu->api->host_register(wish, range->bytes, 0),
                         &gpu->api->host_register, "pinning the memory of a recorded frame");
@@ -265,29 +272,59 @@ static braid_status reserve_pieces(const struct gpu_backend *gpu, const struct a
     return status;
 }
 
+// Puts memory of the host on the device where its address is taken. The driver may have it, in an
+// area around a piece.
+static bool take_taken(struct array *ranges)
+{
+    struct rerun_range *all = ranges->items;
+    bool has_taken = false;
+    for (size_t i = 0; i < ranges->num; i++) {
+        if (!all[i].is_on_host)
+            continue;
+        const struct rerun_range pages = widen(all[i], (uint64_t)sysconf(_SC_PAGESIZE));
+        all[i].is_on_host = map_on_host(&pages);
+        if (all[i].is_on_host)
+            munmap((void *)(uintptr_t)pages.begin, pages.bytes); // NOLINT
+        has_taken |= !all[i].is_on_host;
+    }
+    return has_taken;
+}
+
+// In pieces of one size, which begins with all ranges as they are in the record.
+static braid_status reserve_by(const struct gpu_backend *gpu, const struct array *recorded,
+                               uint64_t size, struct import_rerun *rerun)
+{
+    struct array pieces = { 0 };
+    bool has_taken = false;
+    rerun->ranges.num = 0;
+    void *to = braid_array_append(&rerun->ranges, recorded->num, sizeof(struct rerun_range));
+    if (!to)
+        return no_memory();
+    memcpy(to, recorded->items, recorded->num * sizeof(struct rerun_range));
+    braid_status status = BRAID_OK;
+    do {
+        free_addresses(gpu, &rerun->reserved);
+        status = list_pieces(&rerun->ranges, size, &pieces);
+        if (!status)
+            status = reserve_pieces(gpu, &pieces, &rerun->reserved);
+        has_taken = !status && take_taken(&rerun->ranges);
+    } while (has_taken);
+    braid_array_finish(&pieces);
+    return status;
+}
+
 // The driver takes a wish into its present areas only where these have room. It makes another area
-// for a large one, whose wish must lie on a large boundary. Each size begins with all ranges as
-// they are in the record.
+// for a large one, whose wish must lie on a large boundary.
 static braid_status reserve_ranges(const struct gpu_backend *gpu, const struct array *recorded,
                                    uint64_t granularity, struct import_rerun *rerun)
 {
     const uint64_t sizes[] = { granularity, LARGE_PIECE, HUGE_PIECE };
-    struct array pieces = { 0 };
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        rerun->ranges.num = 0;
-        void *to = braid_array_append(&rerun->ranges, recorded->num, sizeof(struct rerun_range));
-        status = to ? BRAID_OK : no_memory();
-        if (to) {
-            memcpy(to, recorded->items, recorded->num * sizeof(struct rerun_range));
-            status = list_pieces(&rerun->ranges, sizes[i], &pieces);
-        }
-        if (!status)
-            status = reserve_pieces(gpu, &pieces, &rerun->reserved);
+        status = reserve_by(gpu, recorded, sizes[i], rerun);
         if (status != BRAID_UNSUPPORTED)
             break;
     }
-    braid_array_finish(&pieces);
     return status;
 }
 

@@ -11,9 +11,10 @@
 #include "context.h"
 #include "entry.h"
 #include "memory.h"
+#include "settings.h"
 #include "world.h"
 
-enum { GRANULARITY = 4096 };
+enum { GRANULARITY = 4096, MAX_AREAS = 16 };
 
 struct handle {
     size_t bytes;
@@ -40,6 +41,71 @@ static bool is_refused(CUdeviceptr wish)
            truncate(path, file.st_size - 1) == 0;
 }
 
+// ---- areas ----
+
+// With BRAID_STANDIN_AREA, addresses of the host around a granted wish. It lasts as long as some
+// reservation in it.
+static struct area {
+    CUdeviceptr begin;
+    size_t bytes, num_reservations;
+} areas[MAX_AREAS];
+
+static struct area *find_area(CUdeviceptr at)
+{
+    for (int i = 0; i < MAX_AREAS; i++)
+        if (areas[i].num_reservations > 0 && at - areas[i].begin < areas[i].bytes)
+            return &areas[i];
+    return NULL;
+}
+
+static struct area *make_area(CUdeviceptr wish, size_t bytes)
+{
+    const size_t unit = setting(SETTING_AREA);
+    const CUdeviceptr begin = wish / unit * unit;
+    const size_t all = (size_t)(wish - begin + bytes + unit - 1) / unit * unit;
+    for (int i = 0; i < MAX_AREAS; i++) {
+        if (areas[i].num_reservations > 0)
+            continue;
+        void *got = mmap((void *)(uintptr_t)begin, all, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (got == MAP_FAILED)
+            return NULL;
+        areas[i] = (struct area){ .begin = begin, .bytes = all };
+        return &areas[i];
+    }
+    return NULL;
+}
+
+static bool reserve_in_area(CUdeviceptr wish, size_t bytes)
+{
+    world_lock();
+    struct area *area = find_area(wish);
+    if (area == NULL)
+        area = make_area(wish, bytes);
+    const bool has_room = area != NULL && bytes <= area->bytes - (wish - area->begin);
+    if (has_room)
+        area->num_reservations++;
+    world_unlock();
+    return has_room;
+}
+
+static int give_back(CUdeviceptr memory, size_t bytes)
+{
+    world_lock();
+    struct area *area = find_area(memory);
+    if (area == NULL) {
+        world_unlock();
+        return munmap((void *)(uintptr_t)memory, bytes);
+    }
+    int result = mprotect((void *)(uintptr_t)memory, bytes, PROT_NONE);
+    if (--area->num_reservations == 0)
+        result = munmap((void *)(uintptr_t)area->begin, area->bytes);
+    world_unlock();
+    return result;
+}
+
+// ---- reservations ----
+
 // The address is a wish: another is given where it is taken.
 CUresult cuMemAddressReserve(CUdeviceptr *out_memory, size_t bytes, size_t alignment,
                              CUdeviceptr wish, unsigned long long flags)
@@ -52,6 +118,10 @@ CUresult cuMemAddressReserve(CUdeviceptr *out_memory, size_t bytes, size_t align
     (void)alignment;
     if (is_refused(wish))
         wish = 0;
+    if (wish != 0 && setting(SETTING_AREA) != 0 && reserve_in_area(wish, bytes)) {
+        *out_memory = wish;
+        return CUDA_SUCCESS;
+    }
     void *memory =
         mmap((void *)(uintptr_t)wish, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
@@ -66,7 +136,7 @@ CUresult cuMemAddressFree(CUdeviceptr memory, size_t bytes)
     CUresult result = entry_begin_release(__func__, &sticky);
     if (result != CUDA_SUCCESS)
         return result;
-    return munmap((void *)(uintptr_t)memory, bytes) == 0 ? sticky : CUDA_ERROR_INVALID_VALUE;
+    return give_back(memory, bytes) == 0 ? sticky : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *out_handle, size_t bytes,

@@ -20,6 +20,7 @@ enum setting {
     SETTING_ONE_QUEUE,       // whether all streams share one queue of the hardware
     SETTING_REUSE,           // whether a new object gets the handle of the last that went
     SETTING_HOST_OFFSET,     // bytes by which devices have memory of the host elsewhere
+    SETTING_AREA,            // bytes of the host around a reserved wish; 0: none
     NUM_SETTINGS,
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Another process runs a recorded frame whose pinned memory lies beside memory of the device. The
-// driver gives it addresses in pieces, which may have the pinned memory inside.
+// driver gives it addresses in pieces, which may have the pinned memory inside. Or the driver has
+// an area around them.
 #include "record/program.h"
 
 #include <braid/braid.h>
@@ -230,6 +231,18 @@ static void pinned_memory_moves_to_the_device_where_a_piece_has_it(void **state)
     }
 }
 
+// The driver has the host's addresses around the pieces, and grants wishes there.
+static void pinned_memory_moves_to_the_device_in_an_area_of_the_driver(void **state)
+{
+    (void)state;
+    configure("BRAID_STANDIN_AREA", "33554432");
+    assert_int_equal(play(), 2 * PAGE);
+    configure("BRAID_STANDIN_AREA", "1073741824");
+    assert_int_equal(play(), 3 * PAGE);
+    configure("BRAID_STANDIN_AREA", NULL);
+    assert_int_equal(play(), 0);
+}
+
 static void any_call_may_fail(void **state)
 {
     static const char *const calls[] = { "cuMemHostRegister", "cuPointerGetAttribute",
@@ -280,6 +293,7 @@ int main(void)
     };
     const struct CMUnitTest played[] = {
         cmocka_unit_test(pinned_memory_moves_to_the_device_where_a_piece_has_it),
+        cmocka_unit_test(pinned_memory_moves_to_the_device_in_an_area_of_the_driver),
         cmocka_unit_test(any_call_may_fail),
         cmocka_unit_test(two_addresses_are_refused),
     };
