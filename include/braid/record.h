@@ -207,8 +207,8 @@ typedef struct braid_record_frame {
 // A function of the driver that the recorder does not understand, and that may launch or write.
 typedef struct braid_record_stranger {
     const char *name;
-    // Between the marks, and before them if it makes or changes an object. 0: the program only asked
-    // for its address.
+    // Between the marks, and before them if it makes or changes an object. 0: the program only
+    // asked for its address.
     uint64_t num_calls;
 } braid_record_stranger;
 
