@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a record, with a length and a digest that fit: read, and all that it has is used.
+// Its last frame is imported and reported, as `braid report` does.
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <braid/import.h>
 #include <braid/record.h>
 
 #include "fuzz/fuzz.h"
@@ -55,6 +57,21 @@ static void use(const braid_record_contents *contents)
     fuzz_expect(sum != UINT64_MAX);
 }
 
+static void report(const braid_record_contents *contents)
+{
+    static FILE *nowhere;
+    const braid_import_options options = { .follows_pointers = true };
+    const uint32_t frame = contents->num_frames ? contents->num_frames - 1 : BRAID_RECORD_NONE;
+    braid_import *import;
+    if (!nowhere)
+        nowhere = fopen("/dev/null", "we");
+    fuzz_expect(nowhere != NULL);
+    if (braid_import_create_recorded(contents, frame, &options, &import))
+        return;
+    fuzz_expect(braid_import_write(import, BRAID_IMPORT_JSON, nowhere) == BRAID_OK);
+    braid_import_destroy(import);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int file = -1;
@@ -73,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
     if (braid_record_load(path, &record) == BRAID_OK) {
         use(braid_record_get_contents(record));
+        report(braid_record_get_contents(record));
         braid_record_destroy(record);
     }
     free(bytes);
