@@ -161,8 +161,12 @@ static bool read_condition(struct known_exec *exec, word node, braid_record_work
         is_read = read_inside(exec, condition.bodies[i], &bodies[i]);
     work->graph =
         is_read && condition.num_bodies > 0 ? (uint32_t)exec->graphs.num : BRAID_RECORD_NONE;
-    for (uint32_t i = 0; is_read && i < condition.num_bodies; i++)
-        emit(exec, &bodies[i]);
+    for (uint32_t i = 0; bodies && i < condition.num_bodies; i++) {
+        if (is_read)
+            emit(exec, &bodies[i]);
+        else
+            braid_free(bodies[i].nodes);
+    }
     work->condition = condition.kind;
     work->condition_handle = condition.handle;
     work->num_bodies = is_read ? condition.num_bodies : 0;
@@ -398,8 +402,10 @@ static bool read_nodes(struct known_exec *exec, const word *nodes, size_t num,
     is_read = is_read && link_nodes(exec, &order, edges, out_pending);
     braid_pointer_map_finish(&order.number_of);
     braid_free(order.place);
-    if (!is_read)
+    if (!is_read) {
         braid_free(out_pending->nodes);
+        out_pending->nodes = NULL;
+    }
     return is_read;
 }
 

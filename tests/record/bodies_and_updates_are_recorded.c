@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of conditional nodes, events of nodes, and updates of a whole exec are in the record.
+// Bodies of conditional nodes, events of nodes, and updates of a whole exec are in the record. If
+// the driver does not answer the recorder's questions, the program gets its exec all the same.
 #include "record/program.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static CUdeviceptr memory;
@@ -150,8 +154,55 @@ static void launches_have_the_nodes_that_ran(void **state)
     must(cuGraphExecDestroy(chain));
 }
 
+// A branch with two bodies. The recorder reads both before it puts one into the exec.
+static CUgraph make_two_bodies(void)
+{
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphConditionalHandle handle;
+    must(cuGraphCreate(&graph, 0));
+    must(cuGraphConditionalHandleCreate(&handle, graph, program.context, 0,
+                                        CU_GRAPH_COND_ASSIGN_DEFAULT));
+    CUgraphNodeParams parameters = {
+        .type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+        .conditional = { .handle = handle, .type = CU_GRAPH_COND_TYPE_IF, .size = 2 },
+    };
+    parameters.conditional.ctx = program.context;
+    must(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &parameters));
+    for (uint32_t i = 0; i < 2; i++)
+        add_kernel(parameters.conditional.phGraph_out[i], NULL, 0, i);
+    return graph;
+}
+
+static void failed_questions_change_no_result(void **state)
+{
+    static const char *const questions[] = { "cuGraphGetNodes", "cuGraphGetEdges",
+                                             "cuGraphNodeGetType", "cuGraphKernelNodeGetParams" };
+    typedef bool configure(const char *setting, const char *value);
+    void *driver = dlopen(getenv("BRAID_RECORD_REAL"), RTLD_LAZY | RTLD_NOLOAD);
+    configure *set = (configure *)(uintptr_t)dlsym(driver, "standin_configure");
+    CUgraph graph = make_two_bodies();
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        for (int nth = 1; nth <= 7; nth++) {
+            CUgraphExec exec;
+            char rule[80];
+            snprintf(rule, sizeof(rule), "%s:%d=999", questions[i], nth);
+            assert_true(set("BRAID_STANDIN_FAIL", rule));
+            must(cuGraphInstantiateWithFlags(&exec, graph, 0));
+            assert_true(set("BRAID_STANDIN_FAIL", NULL));
+            must(cuGraphExecDestroy(exec));
+        }
+    }
+    must(cuGraphDestroy(graph));
+    dlclose(driver);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(launches_have_the_nodes_that_ran) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(failed_questions_change_no_result),
+        cmocka_unit_test(launches_have_the_nodes_that_ran),
+    };
     return cmocka_run_group_tests(tests, open_program, close_program);
 }
