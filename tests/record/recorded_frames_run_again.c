@@ -434,7 +434,8 @@ static void any_call_for_memory_may_fail(void **state)
                                          "cuMemMap",
                                          "cuMemRelease",
                                          "cuMemSetAccess",
-                                         "cuMemHostRegister" };
+                                         "cuMemHostRegister",
+                                         "cuPointerGetAttribute" };
     (void)state;
     check_failures(calls, sizeof(calls) / sizeof(calls[0]), true);
     check_plays_as_recorded(true); // nothing is left behind
