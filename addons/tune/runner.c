@@ -3,14 +3,19 @@
 #include <braid/tune.h>
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/inside.h"
+#include "base/own_threads.h"
 #include "base/sized.h"
 #include "exec/exec.h"
+#include "exec/exec_islands.h"
+#include "graph/placed.h"
+#include "tasks/player.h"
 
 enum {
     NUM_BLOCKS = 2, // a block has frames one behind the other, as after the choice
@@ -19,19 +24,32 @@ enum {
     TIMED_FRAMES = NUM_BLOCKS * (BLOCK_FRAMES - COLD_FRAMES),
     MOST_WAYS = 8,
     REASON_BYTES = 768,
+    WHY_BYTES = 96,
     PER_THREAD = 2, // the handle of each thread's own stream, in CUDA and HIP
 };
 
-enum way_kind { WAY_GUESSED, WAY_TIMED, WAY_PLANNED, WAY_RELOADED, WAY_BEFORE };
+enum way_kind { WAY_GUESSED, WAY_TIMED, WAY_PLANNED, WAY_ISLANDS, WAY_RELOADED, WAY_BEFORE };
 
 struct way {
     enum way_kind kind; // WAY_TIMED gives its nodes costs, and is not chosen
     uint32_t max_lanes; // 0: as many as the planner likes
     char name[48];
-    braid_exec *exec; // NULL: none yet, or no longer
-    bool is_dropped;  // an exec goes once its frames have ended
-    uint64_t ns;      // a frame, the median; 0: not known
-    char why[96];     // it cannot be played; "": it can
+    braid_exec *exec;    // NULL: none yet, or no longer
+    bool is_dropped;     // an exec goes once its frames have ended
+    uint64_t ns;         // a frame, the median; 0: not known
+    char why[WHY_BYTES]; // it cannot be played; "": it can
+};
+
+// A way's exec, made on a thread of its own. Compiling an island takes seconds, and frames go on.
+struct making {
+    struct own_thread thread;
+    bool is_running;      // nobody has joined the thread
+    atomic_bool is_over;  // the thread has written the results
+    braid_device *device; // the graph is a clone, since the program may change its own
+    braid_graph *graph;
+    braid_exec_options options;
+    braid_exec *exec; // the results, as in struct way
+    char why[WHY_BYTES];
 };
 
 // One way's frames of a turn.
@@ -47,10 +65,12 @@ struct braid_runner {
     braid_graph *graph;
     uint64_t digest;  // all ways play a graph that has it
     bool has_reloads; // functions of the program may be loaded from their text
+    bool compiles;    // execs may have code that is compiled for seconds
     braid_runner_options options;
     struct way ways[MOST_WAYS];
     uint32_t num_ways;
     uint32_t best, way;    // the one whose turn it is
+    struct making making;  // that one
     struct times times[2]; // the best way's, and that one's
     bool is_chosen;
     braid_event *last;       // the end of the last launch
@@ -82,10 +102,10 @@ static void add_lanes(braid_runner *runner, uint32_t lanes)
 }
 
 // A failure leaves the other ways. The way says why.
-static void note_failure(struct way *way, braid_status status)
+static void note_failure(char why[WHY_BYTES], braid_status status)
 {
     if (status)
-        snprintf(way->why, sizeof(way->why), "%s", braid_error_get_message());
+        snprintf(why, WHY_BYTES, "%s", braid_error_get_message());
 }
 
 static uint64_t digest_of(const braid_graph *graph)
@@ -93,22 +113,95 @@ static uint64_t digest_of(const braid_graph *graph)
     return braid_graph_get_digest(graph) + graph->outputs.num;
 }
 
-static braid_status make_exec(braid_runner *runner, struct way *way)
+// The first way plays at once, so it has no islands. Nor has the one that times nodes alone.
+static braid_exec_options options_of(const braid_runner *runner, const struct way *way)
 {
     const bool keeps_functions = runner->has_reloads && way->kind != WAY_RELOADED;
-    const braid_exec_options options = {
+    const bool is_first = way->kind == WAY_GUESSED || way->kind == WAY_TIMED;
+    return (braid_exec_options){
         .max_lanes = way->max_lanes ? way->max_lanes : runner->options.max_lanes,
         .frames_kept = way->kind == WAY_TIMED ? TIMED_FRAMES : 0,
         .no_early_start = keeps_functions,
         .no_prefetch = keeps_functions,
+        .islands = is_first ? BRAID_ISLANDS_NEVER : BRAID_ISLANDS_AUTO,
     };
-    return braid_exec_create(runner->device, runner->graph, &options, &way->exec);
+}
+
+static void make_exec(braid_device *device, const braid_graph *graph,
+                      const braid_exec_options *options, braid_exec **out_exec,
+                      char out_why[WHY_BYTES])
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    note_failure(out_why, braid_exec_create(device, graph, options, out_exec));
+    braid_error_end_attempt(&attempt, BRAID_OK);
+}
+
+static void *make_behind(void *argument)
+{
+    struct making *making = argument;
+    make_exec(making->device, making->graph, &making->options, &making->exec, making->why);
+    atomic_store_explicit(&making->is_over, true, memory_order_release);
+    return NULL;
+}
+
+// False: there is no thread, or no memory, for that. The launch makes the way itself.
+static bool begin_making(braid_runner *runner, const struct way *way)
+{
+    struct making *making = &runner->making;
+    struct error_attempt attempt;
+    *making = (struct making){ .device = runner->device, .options = options_of(runner, way) };
+    braid_error_begin_attempt(&attempt);
+    making->is_running =
+        runner->compiles && !braid_graph_clone(runner->graph, &making->graph) &&
+        !braid_own_thread_start(&making->thread, "braid-runner", make_behind, making);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    if (!making->is_running)
+        braid_graph_destroy(making->graph);
+    return making->is_running;
+}
+
+// In a child of the process there is no such thread, and nobody waits for it.
+static void join(braid_runner *runner)
+{
+    struct making *making = &runner->making;
+    if (!making->is_running)
+        return;
+    if (device_is_here(runner->device))
+        braid_own_thread_join(&making->thread);
+    braid_graph_destroy(making->graph);
+    making->is_running = false;
+}
+
+// Without islands it is the plan that plays already.
+static void check_made(struct way *way)
+{
+    if (way->kind != WAY_ISLANDS || !way->exec || way->exec->info.num_islands)
+        return;
+    snprintf(way->why, sizeof(way->why), "the plan has none");
+    braid_exec_destroy(way->exec);
+    way->exec = NULL;
+}
+
+// False: a thread still makes the way whose turn it is.
+static bool end_making(braid_runner *runner)
+{
+    struct way *way = &runner->ways[runner->way];
+    if (!runner->making.is_running)
+        return true;
+    if (!atomic_load_explicit(&runner->making.is_over, memory_order_acquire))
+        return false;
+    join(runner);
+    way->exec = runner->making.exec;
+    runner->making.exec = NULL;
+    memcpy(way->why, runner->making.why, sizeof(way->why));
+    check_made(way);
+    return true;
 }
 
 // A graph that has grown would be another one to play.
 static void make_way(braid_runner *runner, struct way *way)
 {
-    struct error_attempt attempt;
     if (way->kind == WAY_BEFORE)
         return;
     if (way->kind == WAY_RELOADED) // the best plan so far
@@ -117,9 +210,11 @@ static void make_way(braid_runner *runner, struct way *way)
         snprintf(way->why, sizeof(way->why), "the graph was changed");
         return;
     }
-    braid_error_begin_attempt(&attempt);
-    note_failure(way, make_exec(runner, way));
-    braid_error_end_attempt(&attempt, BRAID_OK);
+    if (begin_making(runner, way))
+        return;
+    const braid_exec_options options = options_of(runner, way);
+    make_exec(runner->device, runner->graph, &options, &way->exec, way->why);
+    check_made(way);
 }
 
 // With the traps of its frames. A frame that runs may wait for the program, so nobody waits for it.
@@ -211,7 +306,7 @@ static braid_status end_turn(braid_runner *runner)
         return status ? status : read_time(&runner->times[1], &way->ns);
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    note_failure(way, braid_exec_measure(way->exec, runner->graph, BRAID_KEPT_FRAMES));
+    note_failure(way->why, braid_exec_measure(way->exec, runner->graph, BRAID_KEPT_FRAMES));
     braid_error_end_attempt(&attempt, BRAID_OK);
     return BRAID_OK;
 }
@@ -225,7 +320,7 @@ static void destroy_times(struct times *times)
     memset(times, 0, sizeof(*times));
 }
 
-// To the next way that can be played, or to the choice.
+// To the next way that can be played or is being made, or to the choice.
 static void go_on(braid_runner *runner)
 {
     runner->times[0].num = runner->times[1].num = 0;
@@ -259,10 +354,12 @@ static braid_status ask_for_end(const braid_runner *runner)
 // failed has no more of them.
 static braid_status turn(braid_runner *runner)
 {
-    const bool has_failed = runner->ways[runner->way].why[0];
     braid_status status = take_dropped_away(runner);
-    if (status || runner->is_chosen || (!has_failed && !is_over(runner)))
+    if (status || runner->is_chosen || !end_making(runner))
         return status;
+    const bool has_failed = runner->ways[runner->way].why[0];
+    if (!has_failed && !is_over(runner))
+        return BRAID_OK;
     if (!has_failed)
         status = ask_for_end(runner);
     if (status)
@@ -283,7 +380,7 @@ static braid_status turn(braid_runner *runner)
 static int next_side(const braid_runner *runner)
 {
     const uint32_t best = runner->times[0].num, other = runner->times[1].num;
-    if (runner->is_chosen || is_over(runner))
+    if (runner->is_chosen || runner->making.is_running || is_over(runner))
         return 0;
     return other % BLOCK_FRAMES || (best % BLOCK_FRAMES == 0 && other <= best);
 }
@@ -393,8 +490,9 @@ static braid_status launch(braid_runner *runner, braid_stream *stream)
     status = follow_last(runner, way, stream);
     if (status)
         return status;
-    status = runner->is_chosen ? play(runner, way, stream)
-                               : play_timed(runner, way, &runner->times[side], stream);
+    status = runner->is_chosen || runner->making.is_running
+                 ? play(runner, way, stream)
+                 : play_timed(runner, way, &runner->times[side], stream);
     runner->num_chosen += runner->is_chosen && !status;
     return runner->is_chosen && way->exec ? status : end_frame(runner, stream, status);
 }
@@ -482,6 +580,14 @@ static bool has_reloads(const braid_graph *graph)
     return false;
 }
 
+static bool compiles(const braid_device *device)
+{
+    const struct player *const *player = device->backend->ops->players;
+    while (*player && !(*player)->makes_islands)
+        player++;
+    return *player;
+}
+
 // Where the graph has its costs already, the first way is planned by them.
 static void add_ways(braid_runner *runner, const braid_schedule *first)
 {
@@ -489,6 +595,8 @@ static void add_ways(braid_runner *runner, const braid_schedule *first)
     if (first->info.num_guessed) {
         add_way(runner, WAY_TIMED, 0, "times of nodes");
         add_way(runner, WAY_PLANNED, 0, "measured costs");
+    } else if (runner->compiles && braid_exec_islands) {
+        add_way(runner, WAY_ISLANDS, 0, "islands");
     }
     for (uint32_t lanes = 8; lanes > 2 && most > lanes; lanes /= 2)
         add_lanes(runner, lanes);
@@ -503,7 +611,8 @@ static void add_ways(braid_runner *runner, const braid_schedule *first)
 static braid_status make(braid_runner *runner)
 {
     struct way *first = add_way(runner, WAY_GUESSED, 0, "guessed costs");
-    braid_status status = make_exec(runner, first);
+    const braid_exec_options options = options_of(runner, first);
+    braid_status status = braid_exec_create(runner->device, runner->graph, &options, &first->exec);
     if (status)
         return status;
     if (!first->exec->schedule->info.num_guessed)
@@ -562,6 +671,7 @@ static braid_status create(braid_device *device, braid_graph *graph,
     runner->graph = graph;
     runner->digest = digest_of(graph);
     runner->has_reloads = has_reloads(graph);
+    runner->compiles = compiles(device);
     runner->options = *options;
     status = make(runner);
     if (status)
@@ -595,6 +705,8 @@ void braid_runner_destroy(braid_runner *runner)
 {
     if (!runner || braid_inside_check("braid_runner_destroy", runner))
         return;
+    join(runner);
+    braid_exec_destroy(runner->making.exec);
     for (uint32_t i = 0; i < runner->num_ways; i++)
         braid_exec_destroy(runner->ways[i].exec);
     wait_for_last(runner);
@@ -616,6 +728,8 @@ void braid_runner_get_info_sized(braid_runner *runner, braid_runner_info *out_in
         info = (braid_runner_info){ .way = runner->ways[runner->best].name,
                                     .reason = runner->reason,
                                     .frame_ns = runner->ways[runner->best].ns,
-                                    .is_chosen = runner->is_chosen };
+                                    .is_chosen = runner->is_chosen,
+                                    .is_making = runner->making.is_running &&
+                                                 !atomic_load(&runner->making.is_over) };
     braid_sized_give(&info, sizeof(info), out_info, size);
 }

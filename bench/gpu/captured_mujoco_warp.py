@@ -160,6 +160,8 @@ def settle(optimized):
     """Calls until the fastest way is chosen, and waits now and then, as a program does."""
     num = 0
     while not optimized.info.is_chosen and num < 20000:
+        while optimized.info.is_making:
+            time.sleep(0.001)
         optimized()
         num += 1
         if num % 10 == 0:

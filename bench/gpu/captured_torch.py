@@ -62,6 +62,8 @@ def graph_of(function):
 def settle(optimized):
     num = 0
     while not optimized.info.is_chosen and num < 20000:
+        while optimized.info.is_making:
+            time.sleep(0.001)
         optimized()
         num += 1
         if num % 10 == 0:

@@ -66,7 +66,8 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_graph_tune(braid_graph *graph,
 
 // A graph that finds the fastest way to play while the program launches it. Its first frames try
 // ways in turns: plans by guesses, by measured costs, and on fewer lanes, and the program's own
-// way. The fastest plays all others. Frames run one after another, on any streams.
+// way. The fastest plays all others. The first way has no islands, whose code may take seconds to
+// compile. Frames run one after another, on any streams.
 // Thread-safety: one thread at a time.
 typedef struct braid_runner braid_runner;
 
@@ -88,12 +89,13 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_runner_create(braid_device *dev
                                                                const braid_runner_options *options,
                                                                braid_runner **out_runner);
 
-// Waits for its frames, and frees it.
+// Waits for its frames, and for a way that is being made, and frees it.
 BRAID_API void braid_runner_destroy(braid_runner *runner);
 
-// Runs one frame, as braid_exec_launch. About 150 frames try ways. Some of these launches make or
-// destroy an exec, or only tell traps.
-// Errors: those of braid_exec_launch and `as_before`.
+// Runs one frame, as braid_exec_launch. About 150 frames try ways. On CUDA a thread of Braid's
+// makes their execs, and until one is made the best way so far plays all frames. Elsewhere some of
+// these launches make an exec. Some destroy one, or only tell traps. Errors: those of
+// braid_exec_launch and `as_before`.
 BRAID_API BRAID_MUST_CHECK braid_status braid_runner_launch(braid_runner *runner,
                                                             braid_stream *stream);
 
@@ -111,6 +113,7 @@ typedef struct braid_runner_info {
     const char *reason; // the time of each way, until the next call on the runner
     uint64_t frame_ns;  // by that way, on the device; 0: not known yet
     bool is_chosen;     // no further ways are tried
+    bool is_making;     // a thread of Braid's makes the next way, which a later launch tries
 } braid_runner_info;
 
 // Writes the info of a runner.

@@ -25,6 +25,7 @@ class RunnerInfo:
     reason: str
     frame_ns: int
     is_chosen: bool
+    is_making: bool
 
 
 class Runner(Owned):
@@ -107,4 +108,5 @@ class Runner(Owned):
         found = ffi.new("braid_runner_info *")
         with self._owner as pointer:
             lib.braid_runner_get_info(pointer, found)
-            return RunnerInfo(string(found.way), string(found.reason), int(found.frame_ns), bool(found.is_chosen))
+            return RunnerInfo(string(found.way), string(found.reason), int(found.frame_ns), bool(found.is_chosen),
+                              bool(found.is_making))

@@ -51,7 +51,8 @@ class Optimized(Planned):
 
     def __call__(self, stream: Any = None) -> None:
         """Runs the launches, after all earlier work on `stream` and before all later. None is Warp's current stream. About
-        150 calls try ways to play, Warp's own graph among them, and then all take the fastest."""
+        150 calls try ways to play, Warp's own graph among them, and then all take the fastest. While a thread of Braid's makes
+        the next way, calls play the best so far."""
         self._on = self._device.stream if stream is None else stream
         self._runner.launch(int(self._on.cuda_stream or 0))  # Warp's null stream has None
 

@@ -7,6 +7,7 @@
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
 #include "support/owner.h"
+#include "support/runner.h"
 
 // The last frame of the first plan's block: another plan plays the next one.
 enum { LAST_OF_BLOCK = 7, MOST_CALLS = 12 };
@@ -43,6 +44,7 @@ static void frames_keep_their_order(void **state)
     for (int nth = 1; nth <= MOST_CALLS; nth++) {
         braid_runner *runner;
         check_ok(braid_runner_create(device, graph, NULL, &runner));
+        (void)runner_await_way(runner);
         for (int i = 1; i < LAST_OF_BLOCK; i++)
             check_ok(braid_runner_launch(runner, streams[0]));
         num_failed += launch_failing(runner, streams[0], nth);

@@ -3,6 +3,7 @@
 // plan or by the program's own graph.
 #include "import/captures.h"
 #include "standin_control.h"
+#include "support/runner.h"
 
 #pragma weak standin_watch_modules
 
@@ -65,6 +66,7 @@ static void check_launches(const braid_import_options *options, const char *way)
     check_ok(braid_stream_wrap(here.device, here.stream, &theirs));
     for (; !info.is_chosen; num++) {
         assert_true(num < 2000);
+        (void)runner_await_way(runner);
         check_ok(braid_runner_launch(runner, num % 5 ? theirs : NULL));
         if (num % 16 == 0)
             check_ok(braid_runner_wait(runner));
@@ -150,6 +152,7 @@ static void a_failure_of_the_programs_graph_is_told(void **state)
     check_ok(braid_runner_create(here.device, braid_import_get_graph(here.import),
                                  &(braid_runner_options){ .as_before = play_before }, &runner));
     for (; !info.is_chosen && num < 2000; num++) {
+        (void)runner_await_way(runner);
         num_failed += braid_runner_launch(runner, NULL) != BRAID_OK;
         check_ok(braid_runner_wait(runner));
         braid_runner_get_info(runner, &info);

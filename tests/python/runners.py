@@ -30,7 +30,7 @@ def test_each_frame_is_played_once():
     assert runner.exec is None and runner.info.way == "guessed costs"
     num = launch_until_chosen(runner)
     assert counts.tolist() == [num] * 3
-    assert "measured costs: " in runner.info.reason and runner.info.frame_ns > 0
+    assert "measured costs: " in runner.info.reason and runner.info.frame_ns > 0 and runner.info.is_making is False
     runner.exec.launch()
     runner.exec.wait()
     assert counts.tolist() == [num + 1] * 3 and len(runner.exec.graph) == 3
