@@ -6,6 +6,7 @@ import ctypes
 import gc
 import shutil
 import sys
+import time
 import types
 import weakref
 
@@ -73,6 +74,8 @@ def test_operations_have_the_orders_of_their_tensors(torch):
     assert play(torch, made) == [9] * 3
     num = 0
     while not made.info.is_chosen:
+        while made.info.is_making:
+            time.sleep(0.001)
         made.outputs.set(0)
         made()
         made.wait()

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import sys
+import time
 import types
 
 import pytest
@@ -78,6 +79,8 @@ def test_a_program_of_warp_plays_by_the_fastest_way(warp):
     assert step.report["unproven"] == [] and len(step.graph) == 2
     num = 0
     while not step.info.is_chosen:
+        while step.info.is_making:
+            time.sleep(0.001)
         step()
         step.wait()
         num += 1
