@@ -176,9 +176,13 @@ int main(int argc, char **argv)
         { .name = "10 us", .ns = 10000 },
     };
     static const char *const others[] = {
-        "bench_gpu_rigid",       "bench_gpu_launch large",
-        "bench_gpu_first graph", "bench_gpu_first island",
-        "bench_gpu_many",        "../examples/sparse_mpm/sparse_mpm --device cuda --quiet",
+        "bench_gpu_rigid",
+        "bench_gpu_launch large",
+        "bench_gpu_first graph",
+        "bench_gpu_first island",
+        "bench_gpu_first runner",
+        "bench_gpu_many",
+        "../examples/sparse_mpm/sparse_mpm --device cuda --quiet",
     };
     setvbuf(stdout, NULL, _IOLBF, 0);
     enum way alone = find_way(argc, argv);
