@@ -95,7 +95,11 @@ int main(int argc, char **argv)
     num = num > 0 && num <= MOST_TURNS ? num : 100;
     CHECK(
         braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 }, &device));
-    printf("| eight nodes | way | ns an iteration, median | least | most "
+    printf("<!-- default: graph, a loop | streams, a loop; by: eight nodes; figures: ns an "
+           "iteration, median -->\n"
+           "<!-- default: graph, a launch each | streams, a launch each; by: eight nodes; figures: "
+           "ns an iteration, median -->\n"
+           "| eight nodes | way | ns an iteration, median | least | most "
            "|\n|---|---|---:|---:|---:|\n");
     for (int shape = 0; shape < NUM_SHAPES; shape++) {
         braid_exec *execs[NUM_WAYS];

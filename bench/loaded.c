@@ -215,7 +215,8 @@ int main(int argc, char **argv)
     uint64_t steps = loaded_steps_of_10us();
     printf("Milliseconds of a frame, medians of %d. The last three columns: Braid and its streams "
            "beside the "
-           "best,\nand Braid's processor time beside plain C's.\n\n| work | beside |",
+           "best,\nand Braid's processor time beside plain C's.\n\n"
+           "<!-- default: Braid/best | streams/best; by: work | beside -->\n| work | beside |",
            num);
     for (uint32_t i = 0; i < NUM_WAYS; i++)
         printf(" %s |", ways[i]->name);

@@ -208,7 +208,9 @@ static void run_all(struct row *rows, size_t num_rows, uint32_t num_frames)
                 exit(EXIT_FAILURE);
             }
         }
-    printf("| codecs %s %.1f ms | workers | under way | frames a second | of the first row | of "
+    printf("<!-- default: graph | streams; by: workers | under way; figures: frames a second; more "
+           "is better -->\n"
+           "| codecs %s %.1f ms | workers | under way | frames a second | of the first row | of "
            "the second |\n"
            "|---|---:|---:|---:|---:|---:|\n",
            pipeline_codecs.sleep ? "sleep" : "compute", (double)pipeline_codecs.ns / 1e6);

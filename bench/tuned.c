@@ -210,7 +210,9 @@ int main(int argc, char **argv)
         printf("| graph | planned | lanes | expected, us | measured, us | expected / measured |\n"
                "|---|---|---:|---:|---:|---:|\n");
     if (show == measure)
-        printf("| graph | planned | lanes | frame, us (median) | fastest | of tuned |\n"
+        printf("<!-- default: no costs given | costs measured | tuned; by: graph; figures: frame, "
+               "us (median) -->\n"
+               "| graph | planned | lanes | frame, us (median) | fastest | of tuned |\n"
                "|---|---|---|---|---|---|\n");
     bool is_right = show(tuned_cholesky(device));
     is_right = show(tuned_inception(device)) && is_right;

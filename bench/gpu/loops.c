@@ -298,7 +298,9 @@ static void measure_scopes(braid_device *device, struct iteration body)
 {
     static const uint32_t nodes[] = { 2, 4, 9 };
     printf(
-        "\n| scope in the body | nodes | blocks | Braid, us an iteration | without islands | Braid "
+        "\n<!-- default: Braid, us an iteration | without islands; by: scope in the body | nodes "
+        "-->\n"
+        "| scope in the body | nodes | blocks | Braid, us an iteration | without islands | Braid "
         "to that |\n|---|---|---|---|---|---|\n");
     for (int scope = IN_BRANCH; scope <= IN_LOOP; scope++) {
         for (int i = 0; i < 3; i++) {
@@ -337,6 +339,8 @@ int main(void)
     struct iteration body = { .values = allocate(device, sizeof(float) * MOST_BLOCKS * THREADS),
                               .left = allocate(device, sizeof(*body.left)) };
     printf(
+        "<!-- default: Braid, us an iteration | without islands | on streams; by: nodes | blocks "
+        "-->\n"
         "| nodes | blocks | Braid, us an iteration | without islands | on streams | with times | "
         "WHILE node by hand | host loop | Braid to by hand | without islands to by hand | "
         "streams to by hand | host loop to Braid | with times to Braid "
