@@ -76,7 +76,7 @@ static bool declare_functions(struct kernel_code *code)
 
 bool braid_code_read(const char *text, struct kernel_code *out_code, struct ptx_reason *out_reason)
 {
-    *out_code = (struct kernel_code){ 0 };
+    *out_code = (struct kernel_code){ .num_locals = SOURCE_NO_LOCAL + 1 };
     if (!braid_ptx_read(text, &out_code->ptx, out_reason))
         return false;
     out_code->num_functions = (uint32_t)out_code->ptx.functions.num;
@@ -195,7 +195,7 @@ static bool read_results(struct code_function *function)
     return read_parameters(function, at, end, false, &function->results);
 }
 
-static bool read_declarations(const struct kernel_code *code, struct code_function *function)
+static bool read_declarations(struct kernel_code *code, struct code_function *function)
 {
     static const struct {
         const char *space;
@@ -212,8 +212,10 @@ static bool read_declarations(const struct kernel_code *code, struct code_functi
                 continue;
             const bool is_cell =
                 spaces[k].kind == CODE_NAME_CELL || spaces[k].kind == CODE_NAME_PARAM;
+            const bool is_local = spaces[k].kind == CODE_NAME_LOCAL;
+            uint32_t *count = is_cell ? &function->num_cells : is_local ? &code->num_locals : &num;
             if (!declare(&function->names, statement->word.at + statement->word.length,
-                         statement->end, spaces[k].kind, is_cell ? &function->num_cells : &num))
+                         statement->end, spaces[k].kind, count))
                 return false;
         }
     }

@@ -94,6 +94,7 @@ struct kernel_code {
     uint32_t num_functions;
     struct code_names names; // the module's
     uint32_t num_variables;
+    uint32_t num_locals; // variables in local memory of functions that were read, from 1
 };
 
 // False: *out_reason says why, and there is nothing to finish. The text outlives the code.

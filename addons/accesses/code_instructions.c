@@ -273,7 +273,7 @@ static struct code_value find_value(struct operands_reader *reader, struct ptx_w
     case CODE_NAME_PARAMETER:
         return constant(reader, SOURCE_PARAMETER, name->index);
     case CODE_NAME_LOCAL:
-        return constant(reader, SOURCE_LOCAL, 0);
+        return constant(reader, SOURCE_LOCAL, name->index);
     case CODE_NAME_SHARED:
         return constant(reader, SOURCE_SHARED, 0);
     case CODE_NAME_VARIABLE:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sources of all values of an entry and of the functions that it calls. Sets grow to a fixed
 // point, without regard to the order of instructions (L. O. Andersen, 1994, for pointers of C).
-// All of local memory is one cell, and all of shared memory is another.
+// All of shared memory is one cell.
 #include "accesses/flow.h"
 
 #include <string.h>
@@ -291,6 +291,20 @@ static uint32_t sunk_if(const struct place *place, bool falls, uint32_t set)
     return falls ? change(place, SOURCE_SINK, set) : set;
 }
 
+// In later passes, an address moves to a known place only if its register had been there before.
+static bool moves_exactly(const struct place *place, uint32_t set, int32_t by)
+{
+    const struct code_operand *to = operand_at(place, 0);
+    const struct code_value *value = code_values(place->function, to);
+    if (place->flow->num_passes < PASSES_WITH_OFFSETS)
+        return true;
+    if (to->num != 1 || value->cell == CODE_NONE)
+        return false;
+    const uint32_t had = place->flow->values[place->first_cell + value->cell];
+    const uint32_t moved = braid_sources_change(sets_of(place), SOURCE_MOVE, set, by);
+    return join(place, had, as_wide_as(place, moved)) == had;
+}
+
 // An address that is subtracted goes to no known step.
 static void add(const struct place *place)
 {
@@ -300,7 +314,7 @@ static void add(const struct place *place)
                    second = sources_from(place, 2);
     const int64_t by = number ? (subtracts ? negated(number->number) : number->number) : 0;
     const bool sinks = subtracts || operand_falls(place, 2);
-    if (number && by == (int32_t)by && place->flow->num_passes < PASSES_WITH_OFFSETS)
+    if (number && by == (int32_t)by && moves_exactly(place, first, (int32_t)by))
         give(place, braid_sources_change(sets_of(place), SOURCE_MOVE, first, (int32_t)by));
     else if (number)
         give(place,
@@ -377,13 +391,33 @@ static uint32_t turned(const struct place *place)
     return set;
 }
 
-// cvta.shared makes an address of any number.
+static bool is_all_local(const struct place *place, uint32_t set)
+{
+    uint32_t num, i = 0;
+    const uint64_t *members = braid_sources_members(sets_of(place), set, &num);
+    while (i < num && source_kind(members[i]) == SOURCE_LOCAL)
+        i++;
+    return i == num;
+}
+
+static bool has_local(const struct place *place, uint32_t set)
+{
+    uint32_t num, i = 0;
+    const uint64_t *members = braid_sources_members(sets_of(place), set, &num);
+    while (i < num && source_kind(members[i]) != SOURCE_LOCAL)
+        i++;
+    return i < num;
+}
+
+// cvta.local and cvta.shared make an address of any number.
 static uint32_t located(const struct place *place, uint32_t set)
 {
     const struct code_instruction *instruction = place->instruction;
     const bool is_local = instruction->space == CODE_LOCAL;
     if (!braid_ptx_word_begins(instruction->statement->word, "cvta") ||
         (!is_local && instruction->space != CODE_SHARED))
+        return set;
+    if (is_local && set && is_all_local(place, set))
         return set;
     return join(place, set, make(place, is_local ? SOURCE_LOCAL : SOURCE_SHARED));
 }
@@ -515,6 +549,11 @@ static uint32_t load_parameter(const struct place *place, uint32_t item, uint32_
     return 0;
 }
 
+static struct local_place local_place(const struct place *place, uint64_t address, int64_t behind)
+{
+    return (struct local_place){ address, behind, place->instruction->bytes };
+}
+
 // The sources that a load finds at a source's address, so many bytes behind it.
 static uint32_t load_from(const struct place *place, uint64_t source, int64_t behind)
 {
@@ -526,7 +565,8 @@ static uint32_t load_from(const struct place *place, uint64_t source, int64_t be
     case SOURCE_CELL:
         return as_loaded(place, flow->values[item]);
     case SOURCE_LOCAL:
-        return as_loaded(place, flow->local);
+        return as_loaded(place, braid_local_memory_load(&flow->local, sets_of(place),
+                                                        local_place(place, source, behind)));
     case SOURCE_SHARED:
         return as_loaded(place, flow->shared);
     case SOURCE_HALF:
@@ -564,13 +604,32 @@ static uint64_t moves(uint64_t source, const uint64_t *members, uint32_t num)
     return source;
 }
 
+// Sources of an address in local memory that are none tell an index. If an address was stored
+// elsewhere, they may be that one. An address of no known variable may be any.
+static uint32_t in_local_memory(const struct place *place, uint32_t set)
+{
+    const uint32_t any = make(place, SOURCE_LOCAL);
+    if (!has_local(place, set) || (place->flow->local_escapes && !is_all_local(place, set)))
+        return any;
+    uint32_t num, only = 0;
+    braid_sources_members(sets_of(place), set, &num);
+    for (uint32_t i = 0; i < num; i++) {
+        const uint64_t source = braid_sources_members(sets_of(place), set, &num)[i];
+        if (source_kind(source) == SOURCE_LOCAL)
+            only = join(place, only, braid_sources_one(sets_of(place), source));
+    }
+    return only;
+}
+
 static uint32_t load(const struct place *place, const struct code_operand *address, int64_t behind)
 {
     const struct flow *flow = place->flow;
     uint32_t num, set = 0, from = sources_of_operand(place, address);
     switch (place->instruction->space) {
     case CODE_LOCAL:
-        return as_loaded(place, flow->local);
+        from = in_local_memory(place, from);
+        braid_sources_members(sets_of(place), from, &num);
+        break;
     case CODE_SHARED:
         return as_loaded(place, flow->shared);
     case CODE_GLOBAL:
@@ -623,15 +682,29 @@ static void load_all(const struct place *place)
     }
 }
 
-static void store_inside(const struct place *place, uint32_t *all, uint32_t set)
+static void store_falling(const struct place *place)
 {
     struct flow *flow = place->flow;
-    grow(place, all, set);
     flow->changed = flow->changed || (place->falls && !flow->stored_falls);
     flow->stored_falls = flow->stored_falls || place->falls;
 }
 
-static void store_at(const struct place *place, uint64_t source, uint32_t set)
+static void let_escape(const struct place *place, uint32_t set)
+{
+    struct flow *flow = place->flow;
+    if (flow->local_escapes || !has_local(place, set))
+        return;
+    flow->local_escapes = flow->changed = true;
+}
+
+static void store_shared(const struct place *place, uint32_t set)
+{
+    let_escape(place, set);
+    grow(place, &place->flow->shared, set);
+    store_falling(place);
+}
+
+static void store_at(const struct place *place, uint64_t source, int64_t behind, uint32_t set)
 {
     struct flow *flow = place->flow;
     switch (source_kind(source)) {
@@ -639,29 +712,47 @@ static void store_at(const struct place *place, uint64_t source, uint32_t set)
         give_cell(place, source_item(source), set);
         break;
     case SOURCE_LOCAL:
-        store_inside(place, &flow->local, set);
+        flow->changed |= braid_local_memory_store(&flow->local, sets_of(place),
+                                                  local_place(place, source, behind), set);
+        store_falling(place);
         break;
     case SOURCE_SHARED:
-        store_inside(place, &flow->shared, set);
+        store_shared(place, set);
         break;
-    default:
-        break; // what is stored in memory of the device is loaded from there
+    default: // what is stored in memory of the device is loaded from there
+        let_escape(place, set);
     }
 }
 
-static void store(const struct place *place, const struct code_operand *address, uint32_t set)
+static void store(const struct place *place, const struct code_operand *address, int64_t behind,
+                  uint32_t set)
 {
-    struct flow *flow = place->flow;
     uint32_t num, to = sources_of_operand(place, address);
-    if (place->instruction->space == CODE_LOCAL)
-        store_inside(place, &flow->local, set);
-    else if (place->instruction->space == CODE_SHARED)
-        store_inside(place, &flow->shared, set);
-    else if (place->instruction->space != CODE_GLOBAL) {
-        braid_sources_members(sets_of(place), to, &num);
-        for (uint32_t i = 0; i < num; i++)
-            store_at(place, braid_sources_members(sets_of(place), to, &num)[i], set);
+    if (place->instruction->space == CODE_SHARED) {
+        store_shared(place, set);
+        return;
     }
+    if (place->instruction->space == CODE_GLOBAL) {
+        let_escape(place, set);
+        return;
+    }
+    if (place->instruction->space == CODE_LOCAL)
+        to = in_local_memory(place, to);
+    braid_sources_members(sets_of(place), to, &num);
+    for (uint32_t i = 0; i < num; i++)
+        store_at(place, braid_sources_members(sets_of(place), to, &num)[i], behind, set);
+}
+
+// Elements of a vector stand one behind the other. A register of a vector's kind has them all.
+static void store_all(const struct place *place)
+{
+    const struct code_operand *address = operand_at(place, 0), *from = operand_at(place, 1);
+    const uint32_t num = place->instruction->num_elements;
+    const bool is_each = from->num == num && place->instruction->num_operands == 2;
+    const uint32_t set = sources_from(place, 1);
+    for (uint32_t i = 0; i < num; i++)
+        store(place, address, address->offset + (int64_t)i * place->instruction->bytes,
+              is_each ? sources_of(place, &code_values(place->function, from)[i]) : set);
 }
 
 // ---- calls ----
@@ -766,11 +857,11 @@ static void run(const struct place *place)
         load_all(place);
         break;
     case CODE_STORE:
-        store(place, operand_at(place, 0), sources_from(place, 1));
+        store_all(place);
         break;
     case CODE_FETCH:
         load_all(place);
-        store(place, second, sources_from(place, 2));
+        store(place, second, second->offset, sources_from(place, 2));
         break;
     case CODE_COPY:
         grow(place, &place->flow->shared, make(place, SOURCE_LOADED));
@@ -878,7 +969,8 @@ bool braid_flow_find(struct kernel_code *code, uint32_t entry, struct flow *out_
     // The sets have addresses that numbers moved before these were known to fall.
     if (out_flow->has_falls && !out_flow->why) {
         memset(out_flow->values, 0, out_flow->num_cells * sizeof(*out_flow->values));
-        out_flow->local = out_flow->shared = 0;
+        braid_local_memory_finish(&out_flow->local);
+        out_flow->shared = 0;
         run_all(out_flow, entry);
     }
     if (code->sets.failed)
@@ -889,6 +981,7 @@ bool braid_flow_find(struct kernel_code *code, uint32_t entry, struct flow *out_
 void braid_flow_finish(struct flow *flow)
 {
     braid_array_finish(&flow->functions);
+    braid_local_memory_finish(&flow->local);
     braid_free(flow->cell_of);
     braid_free(flow->values);
     braid_free(flow->steps);

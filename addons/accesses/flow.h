@@ -4,6 +4,7 @@
 #define BRAID_ACCESSES_FLOW_H
 
 #include "accesses/code.h"
+#include "accesses/local_memory.h"
 
 // A function that the entry reaches.
 struct flow_function {
@@ -19,8 +20,10 @@ struct flow {
     uint32_t *steps;        // by cell: a number that divides it; 0: it has no value
     bool *falls;            // by cell: its number may be below zero
     uint32_t num_cells;
-    uint32_t local, shared; // the sets of all that is stored there
-    bool stored_falls;      // some number there does
+    struct local_memory local;
+    bool local_escapes;     // an address in local memory was stored elsewhere
+    uint32_t shared;        // the set of all that is stored there
+    bool stored_falls;      // some number there, or in local memory, does
     const char *by_address; // the first call of a function by its address; NULL: there is none
     const char *why;        // nobody knows what it does; NULL: somebody does
     const char *at;         // where

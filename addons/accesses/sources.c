@@ -337,6 +337,33 @@ static void shift_right(struct source_sets *sets, uint64_t source, uint32_t by)
         put_moved(sets, source);
 }
 
+// An address in a variable stays in the variable. By more than a known number of bytes, it moves to
+// an unknown place of it.
+static void change_local(struct source_sets *sets, enum source_change change, uint64_t source,
+                         int32_t by)
+{
+    const uint32_t item = source_item(source), offset = source_offset(source);
+    const int64_t to = (int64_t)offset + by;
+    const bool is_far = to < 0 || to >= SOURCE_LOCAL_FARTHEST;
+    switch (change) {
+    case SOURCE_NARROW:
+    case SOURCE_LOWER:
+    case SOURCE_WIDEN:
+    case SOURCE_MEET:
+    case SOURCE_SINK:
+        put_source(sets, source);
+        return;
+    case SOURCE_MOVE:
+        if (!by || item == SOURCE_NO_LOCAL || offset == SOURCE_ANYWHERE)
+            put_source(sets, source);
+        else
+            put(sets, SOURCE_LOCAL, item, is_far ? SOURCE_ANYWHERE : (uint32_t)to);
+        return;
+    default:
+        put(sets, SOURCE_LOCAL, item, item == SOURCE_NO_LOCAL ? 0 : SOURCE_ANYWHERE);
+    }
+}
+
 static void change_one(struct source_sets *sets, enum source_change change, uint32_t set,
                        uint32_t index, int32_t by)
 {
@@ -344,6 +371,10 @@ static void change_one(struct source_sets *sets, enum source_change change, uint
     const uint64_t *members = braid_sources_members(sets, set, &num), source = members[index];
     const uint32_t item = source_item(source), offset = source_offset(source);
     const enum source_kind kind = source_kind(source);
+    if (kind == SOURCE_LOCAL) {
+        change_local(sets, change, source, by);
+        return;
+    }
     switch (change) {
     case SOURCE_NARROW:
     case SOURCE_LOWER:

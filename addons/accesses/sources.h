@@ -10,7 +10,8 @@
 
 #include "base/array.h"
 
-// The item of a source is a parameter, a variable or a cell, and its offset one in a parameter. An
+// The item of a source is a parameter, a variable or a cell, and its offset one in a parameter or a
+// variable of local memory. An
 // address is whole in 8 bytes: a value of fewer bytes is none, but two of them may become one.
 // Sources that become addresses by shifts count the bits by which they were shifted to the left. A
 // pointer counts 1 once it was moved, or may have been, and 2 once it may have been moved down.
@@ -21,7 +22,7 @@ enum source_kind {
     SOURCE_BYTES,     // 1 or 2 bytes among the 4 there
     SOURCE_PARAMETER, // the address of a parameter, and the offset
     SOURCE_CELL,      // the address of a variable of .param
-    SOURCE_LOCAL,     // an address in local memory
+    SOURCE_LOCAL,     // an address in a variable of local memory, or in any: SOURCE_NO_LOCAL
     SOURCE_SHARED,    // an address in shared memory
     SOURCE_VARIABLE,  // an address in a variable of the module
     SOURCE_LOADED,  // 8 bytes of the memory of the device or of constants. Shifted left they are no
@@ -38,6 +39,11 @@ enum source_kind {
 // at a multiple of 8, and half of one at a multiple of 4.
 #define SOURCE_ANYWHERE UINT32_MAX
 #define SOURCE_ANYWHERE_IN_HALVES (UINT32_MAX - 1)
+
+// The item of an address in local memory whose variable nobody knows, and the farthest offset of
+// one.
+#define SOURCE_NO_LOCAL 0
+#define SOURCE_LOCAL_FARTHEST (1 << 16)
 
 static inline bool source_is_anywhere(uint32_t offset)
 {
