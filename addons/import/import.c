@@ -159,8 +159,13 @@ static braid_status check_lists(const char *function, const braid_import_options
         (options->num_setters && !options->setters) ||
         (options->num_reloaded && !options->reloaded) ||
         (options->num_statements && !options->statements) ||
-        (options->num_functions && !options->functions))
+        (options->num_functions && !options->functions) ||
+        (options->num_confined && !options->confined))
         return braid_error_invalid("%s: a list of the options is NULL", function);
+    for (size_t i = 0; i < options->num_confined; i++) {
+        if (!options->confined[i])
+            return braid_error_invalid("%s: confined kernel %zu is NULL", function, i);
+    }
     return BRAID_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "import/statements.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/host_memory.h"
@@ -99,4 +100,22 @@ const struct captured_node *braid_import_stated_node(const struct import_stateme
                                                      const void *handle)
 {
     return &captured_nodes(statements->captured)[find_node(statements, handle)->node];
+}
+
+bool braid_import_is_in_range(const braid_import_statement *statement, uint64_t address)
+{
+    for (size_t i = 0; i < statement->num_ranges; i++) {
+        if (address - (uintptr_t)statement->ranges[i].address < statement->ranges[i].bytes)
+            return true;
+    }
+    return false;
+}
+
+bool braid_import_is_confined(const braid_import_options *options, const char *kernel)
+{
+    for (size_t i = 0; i < options->num_confined; i++) {
+        if (strcmp(options->confined[i], kernel) == 0)
+            return true;
+    }
+    return false;
 }

@@ -28,6 +28,12 @@ void braid_import_statements_finish(struct import_statements *statements);
 const braid_import_statement *braid_import_statement_of(const struct import_statements *statements,
                                                         uint32_t node);
 
+// Whether a range of the statement has the address.
+bool braid_import_is_in_range(const braid_import_statement *statement, uint64_t address);
+
+// Whether the options say that the kernel touches only memory that its parameters point into.
+bool braid_import_is_confined(const braid_import_options *options, const char *kernel);
+
 // A node that a statement names.
 const struct captured_node *braid_import_stated_node(const struct import_statements *statements,
                                                      const void *handle);

@@ -505,15 +505,6 @@ static braid_status use_span(const struct finder *finder, uint64_t begin, uint64
     return status;
 }
 
-static bool is_in_range(const braid_import_statement *statement, uint64_t word)
-{
-    for (size_t i = 0; i < statement->num_ranges; i++) {
-        if (word - (uintptr_t)statement->ranges[i].address < statement->ranges[i].bytes)
-            return true;
-    }
-    return false;
-}
-
 // A word that points to memory is an address, wherever it stands in the parameters of a kernel of
 // the statement.
 static braid_status use_any_words(const struct finder *finder,
@@ -538,7 +529,7 @@ static braid_status use_any_words(const struct finder *finder,
                 continue;
             if (is_own)
                 status = put_word(finder, i, at);
-            if (!status && !is_in_range(statement, word))
+            if (!status && !braid_import_is_in_range(statement, word))
                 status = add_access(finder, index, true);
         }
     }
@@ -619,8 +610,8 @@ static int compare_patches(const void *left, const void *right)
                                       : (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-// It reads a word that an address in its parameters leads to.
-static braid_status use_set_words(const struct finder *finder)
+// It touches memory that an address in its parameters leads to: a setter reads a word there.
+static braid_status use_all_words(const struct finder *finder, bool writes)
 {
     uint32_t num;
     const struct captured_param *params = params_of(finder, &num);
@@ -631,10 +622,14 @@ static braid_status use_set_words(const struct finder *finder)
             uint32_t index = 0;
             status = braid_import_memory_find(finder->memory, finder->node,
                                               word_at(argument_of(finder, i), at), &place, &index);
-            if (!status && place == PLACE_BUFFER)
-                status = add_access(finder, index, false);
+            if (status || place != PLACE_BUFFER)
+                continue;
+            status = writes ? put_word(finder, i, at) : BRAID_OK;
+            if (!status)
+                status = add_access(finder, index, writes);
         }
     }
+    finder->uses->num_stated += writes;
     return status;
 }
 
@@ -645,7 +640,7 @@ static braid_status use_setter(const struct finder *finder, const struct import_
     const braid_status status = put_access(finder, USE_CONDITIONS, true);
     if (status)
         return status;
-    return code->why[0] || is_lost ? use_set_words(finder) : use_words(finder, code);
+    return code->why[0] || is_lost ? use_all_words(finder, false) : use_words(finder, code);
 }
 
 static braid_status use_kernel(const struct finder *finder)
@@ -655,12 +650,15 @@ static braid_status use_kernel(const struct finder *finder)
     const braid_import_statement *statement =
         braid_import_statement_of(finder->statements, finder->node);
     const bool is_lost = code->loads_line && !finder->memory->options->follows_pointers;
+    const char *name = captured_function_of(finder->captured, node_of(finder))->name;
     const bool is_closed = code->why[0] && code->is_lost && finder->memory->has_closed;
     braid_status status = BRAID_OK;
     if (node_of(finder)->is_setter)
         status = use_setter(finder, code, is_lost);
     else if ((code->why[0] || is_lost) && statement)
         status = use_statement(finder, statement);
+    else if ((code->why[0] || is_lost) && braid_import_is_confined(finder->memory->options, name))
+        status = use_all_words(finder, true);
     else if (code->why[0] && !is_closed)
         status = distrust(finder, code->line, "%s", code->why);
     else if (is_lost)

@@ -122,6 +122,10 @@ typedef struct braid_import_options {
     // has its memory (braid record --memory begin:N). The import makes memory at the recorded
     // addresses.
     bool makes_memory;
+    // Names of kernels whose code proves nothing, and which touch only buffers that an address in
+    // their parameters points into. They write these. That is the caller's statement.
+    const char *const *confined;
+    size_t num_confined;
 } braid_import_options;
 
 // Reads a CUgraph, which stays as it is. You may destroy it afterwards. Its modules, and the data
@@ -151,9 +155,9 @@ braid_import_create_recorded(const braid_record_contents *record, uint32_t frame
 // Gives an exec of the import's graph the values of another capture: arguments, grids, ends and
 // sizes of copies and fills, and values of semaphores. All else must be equal, and the exec's
 // orders must do for the memory that nodes share now. The options have the other capture's lists of
-// buffers, conditional nodes, setters and statements. No text is read again, and the info and
-// report stay. On an error the exec keeps its values. A runner has several execs: update the one
-// that it has chosen. Errors: those of braid_import_create and braid_exec_set,
+// buffers, conditional nodes, setters, statements and confined kernels. No text is read again, and
+// the info and report stay. On an error the exec keeps its values. A runner has several execs:
+// update the one that it has chosen. Errors: those of braid_import_create and braid_exec_set,
 // BRAID_INVALID_ARGUMENT (names a node that differs, or two that need an order). BRAID_BUSY tells
 // that the host drives loops, and that a frame in flight would take values of semaphores.
 BRAID_INLINE BRAID_MUST_CHECK braid_status braid_import_update(const braid_import *import,
@@ -193,7 +197,7 @@ typedef struct braid_import_info {
     uint64_t num_captured, num_kept;         // orders, those in bodies among them
     uint32_t num_conditionals;               // loops and branches
     uint32_t num_reloadable; // functions that execs with early starts load from their text
-    uint32_t num_stated;     // kernels whose memory a statement tells, and no code
+    uint32_t num_stated;     // kernels whose memory the options tell, and no code
     uint32_t num_pointers;   // words of memory that were read as pointers
     // Only a recorded frame has these. Times are those of the host.
     uint32_t num_waits;        // the host waited so often

@@ -96,7 +96,8 @@ class Imported(Owned):
     parts of one block, or each a `Part`. `is_unwatched`: nobody looks at pinned, managed or peer memory before a frame has ended.
     `conditionals` has each conditional node, and `setters` the names of kernels that hand words to their handles.
     `reloaded` are PTX that the modules were made of: kernels may also be loaded from these, to start early.
-    `statements` tell the memory of kernels whose code proves nothing. `follows_pointers`: memory keeps the pointers that
+    `statements` tell the memory of kernels whose code proves nothing. `confined` has the names of such kernels that write
+    only memory which their parameters point into. `follows_pointers`: memory keeps the pointers that
     kernels load from it, until the next update."""
 
     def __init__(self, device: Device, captured: int, *, texts: Sequence[str] = (),
@@ -104,7 +105,7 @@ class Imported(Owned):
                  find_text: Optional[Callable[[str], Sequence[str]]] = None,
                  buffers: Sequence[Any] = (), is_unwatched: bool = False,
                  conditionals: Sequence[Conditional] = (), setters: Sequence[str] = (), reloaded: Sequence[str] = (),
-                 statements: Sequence[Statement] = (), follows_pointers: bool = False):
+                 statements: Sequence[Statement] = (), follows_pointers: bool = False, confined: Sequence[str] = ()):
         run_deferred()
         if not isinstance(device, Device):
             raise refuse(f"an import is made for a device, and {device!r} is none")
@@ -113,6 +114,7 @@ class Imported(Owned):
         _fill_lists(options, kept, texts, files, buffers)
         _fill_conditionals(options, kept, conditionals, setters)
         _fill_statements(options, kept, statements)
+        _fill_confined(options, kept, confined)
         options.is_unwatched = is_unwatched
         options.follows_pointers = follows_pointers
         loaded = _texts_of(reloaded, kept, "reloaded")
@@ -131,8 +133,8 @@ class Imported(Owned):
     @classmethod
     def of_record(cls, record: Record, frame: Optional[int] = None, *, texts: Sequence[str] = (),
                   files: Sequence[Union[str, os.PathLike[str]]] = (), buffers: Sequence[Any] = (),
-                  is_unwatched: bool = False, setters: Sequence[str] = (), follows_pointers: bool = True,
-                  device: Optional[Device] = None, functions: Sequence[Optional[int]] = (),
+                  is_unwatched: bool = False, setters: Sequence[str] = (), confined: Sequence[str] = (),
+                  follows_pointers: bool = True, device: Optional[Device] = None, functions: Sequence[Optional[int]] = (),
                   makes_memory: bool = False) -> Imported:
         """A frame of a record, by its number, or all of its operations: see braid_import_create_recorded. Without a device
         the graph is only there to be planned. Functions are CUfunctions, by kernel of the record."""
@@ -141,6 +143,7 @@ class Imported(Owned):
         kept: List[Any] = []
         _fill_lists(options, kept, texts, files, buffers)
         _fill_conditionals(options, kept, (), setters)
+        _fill_confined(options, kept, confined)
         options.is_unwatched, options.follows_pointers = is_unwatched, follows_pointers
         listed = ffi.new("void *[]", [ffi.cast("void *", one or 0) for one in functions])
         options.functions, options.num_functions = listed, len(functions)
@@ -187,7 +190,8 @@ class Imported(Owned):
 
     def update(self, captured: int, exec: Exec, *, buffers: Sequence[Any] = (), is_unwatched: bool = False,
                conditionals: Sequence[Conditional] = (), setters: Sequence[str] = (),
-               statements: Sequence[Statement] = (), follows_pointers: bool = False) -> None:
+               statements: Sequence[Statement] = (), follows_pointers: bool = False,
+               confined: Sequence[str] = ()) -> None:
         """Gives an exec of the graph the values of another capture of the same shape: see braid_import_update. The lists
         are those of the other capture."""
         options = ffi.new("braid_import_options *")
@@ -195,6 +199,7 @@ class Imported(Owned):
         _fill_lists(options, kept, (), (), buffers)
         _fill_conditionals(options, kept, conditionals, setters)
         _fill_statements(options, kept, statements)
+        _fill_confined(options, kept, confined)
         options.is_unwatched = is_unwatched
         options.follows_pointers = follows_pointers
         with self._owner as pointer, exec._owner as of:
@@ -271,6 +276,12 @@ def _fill_conditionals(options: Any, kept: List[Any], conditionals: Sequence[Con
     options.conditionals, options.num_conditionals = nodes, len(conditionals)
     options.setters, options.num_setters = names, len(setters)
     kept.extend([nodes, names])
+
+
+def _fill_confined(options: Any, kept: List[Any], confined: Sequence[str]) -> None:
+    names = _texts_of(confined, kept, "confined")
+    options.confined, options.num_confined = names, len(confined)
+    kept.append(names)
 
 
 def _fill_statements(options: Any, kept: List[Any], statements: Sequence[Statement]) -> None:

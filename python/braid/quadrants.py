@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import struct
 from typing import Any, Iterator, List, Optional, Set, Tuple, Union
 
@@ -23,6 +24,7 @@ from braid.record import Record
 
 _NONE = 2 ** 32 - 1  # BRAID_RECORD_NONE
 _WORD, _PAGE = 8, 4096
+_ELEMENTWISE = re.compile(r"_ZN2at6native(?:\d+_GLOBAL__N__\w+?)?\d+(?:vectorized_|unrolled_)?elementwise_kernel")
 
 # The condition of a loop comes as machine code. Its source in Quadrants reads a number behind
 # a pointer, and hands it to the driver.
@@ -77,8 +79,14 @@ def read(record: Union[Record, str, os.PathLike[str]], frame: Optional[int] = No
     runtime, temporaries, closed = _find_extents(contents, number)
     parts = [Part(*runtime), Part(*temporaries)] + [Part(*one, is_closed=True) for one in closed]
     imported = Imported.of_record(record, number, texts=[_CONDITION_TEXT], buffers=parts, setters=[_CONDITION],
-                                  is_unwatched=is_unwatched, device=device)
+                                  confined=_elementwise_kernels(contents), is_unwatched=is_unwatched, device=device)
     return Frame(imported, runtime, temporaries, tuple(closed), tuple(_changes(contents, number)))
+
+
+def _elementwise_kernels(contents: Any) -> List[str]:
+    """Kernels of PyTorch that come as machine code alone. Each changes elements of the tensors in its parameters."""
+    names = {string(contents.kernels[i].name) for i in range(contents.num_kernels)}
+    return sorted(name for name in names if _ELEMENTWISE.match(name))
 
 
 # ---- the runtime's memory ----
