@@ -10,11 +10,11 @@
 
 #include "base/array.h"
 
-// The item of a source is a parameter, a variable or a cell, and its offset one in a parameter or a
-// variable of local memory. An
-// address is whole in 8 bytes: a value of fewer bytes is none, but two of them may become one.
-// Sources that become addresses by shifts count the bits by which they were shifted to the left. A
-// pointer counts 1 once it was moved, or may have been, and 2 once it may have been moved down.
+// The item of a source is a parameter, a variable or a cell. Its offset is one in a parameter, or
+// in a variable of local memory. An address is whole in 8 bytes: a value of fewer bytes is none,
+// but two of them may become one. Sources that become addresses by shifts count the bits by which
+// they were shifted to the left. A pointer counts 1 once it was moved, or may have been, and 2 once
+// it may have been moved down.
 enum source_kind {
     SOURCE_WORD,      // the 8 bytes of a parameter at the offset
     SOURCE_HALF,      // at most 4 bytes of the 4 there
