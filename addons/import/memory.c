@@ -135,6 +135,26 @@ static braid_status check_free(const struct import_memory *memory, uint32_t node
                        of->place);
 }
 
+// A batch has captured addresses, and allocations of the graph move. The address of a reduction
+// stands where others have their value.
+static braid_status check_batch(const struct import_memory *memory, uint32_t node)
+{
+    const struct captured_node *of = &captured_nodes(memory->captured)[node];
+    const struct import_buffer *all = import_buffers(memory) + memory->num_given;
+    for (uint32_t i = 0; i < of->batch.num; i++) {
+        const struct cuda_wait_value *one = &of->batch.operations[i];
+        for (uint32_t k = 0; k < memory->num_allocations; k++) {
+            if (contains(&all[k], one->word) || contains(&all[k], one->value) ||
+                contains(&all[k], one->alias))
+                return braid_error(BRAID_UNSUPPORTED,
+                                   "node %s of the captured graph, a batch of memory operations, "
+                                   "has an address of node %s, an allocation, whose memory moves",
+                                   of->place, captured_nodes(memory->captured)[all[k].node].place);
+        }
+    }
+    return BRAID_OK;
+}
+
 braid_status braid_import_memory_create(const struct captured_graph *captured,
                                         const struct import_recorded *recorded,
                                         const braid_import_options *options,
@@ -154,6 +174,8 @@ braid_status braid_import_memory_create(const struct captured_graph *captured,
     for (uint32_t i = 0; i < captured->nodes.num && !status; i++) {
         if (captured_nodes(captured)[i].type == GPU_NODE_FREE)
             status = check_free(&memory, i);
+        else if (captured_nodes(captured)[i].type == GPU_NODE_OPERATIONS)
+            status = check_batch(&memory, i);
     }
     if (status)
         braid_import_memory_finish(&memory);

@@ -238,6 +238,26 @@ static void a_wait_beside_other_nodes_is_refused(void **state)
     }
 }
 
+// The driver would go on using the captured address.
+static void a_batch_on_an_allocation_is_refused(void **state)
+{
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        CUdeviceptr own;
+        begin_capture();
+        must(cuMemAllocAsync(&own, 64, here.stream));
+        if (waits)
+            must(cuStreamWaitValue32_v2(here.stream, own + 60, 0, CU_STREAM_WAIT_VALUE_EQ));
+        else
+            must(cuStreamWriteValue32_v2(here.stream, own + 60, 5, 0));
+        must(cuStreamWriteValue32_v2(here.stream, here.memory[0], 5, 0));
+        must(cuMemFreeAsync(own, here.stream));
+        expect_refusal(NULL, BRAID_UNSUPPORTED,
+                       "node 1 of the captured graph, a batch of memory operations, has an address "
+                       "of node 0, an allocation, whose memory moves");
+    }
+}
+
 static void an_imported_graph_stays_as_it_is(void **state)
 {
     (void)state;
@@ -315,6 +335,7 @@ int main(void)
         cmocka_unit_test(events_are_recorded_and_awaited),
         cmocka_unit_test(values_are_written_and_awaited),
         cmocka_unit_test(a_wait_beside_other_nodes_is_refused),
+        cmocka_unit_test(a_batch_on_an_allocation_is_refused),
         cmocka_unit_test(an_imported_graph_stays_as_it_is),
         cmocka_unit_test(an_import_is_measured_and_tuned),
         cmocka_unit_test(an_empty_graph_is_imported),
