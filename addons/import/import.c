@@ -151,7 +151,7 @@ static braid_status check_members(const char *function, braid_device *device)
     return status;
 }
 
-static braid_status check_lists(const char *function, const braid_import_options *options)
+braid_status braid_import_check_lists(const char *function, const braid_import_options *options)
 {
     if ((options->num_texts && !options->texts) || (options->num_files && !options->files) ||
         (options->num_buffers && !options->buffers) ||
@@ -176,7 +176,7 @@ static braid_status check(braid_device *device, const void *captured,
         return braid_error_null("braid_import_create", !device     ? "device"
                                                        : !captured ? "captured"
                                                                    : "out_import");
-    braid_status status = check_lists("braid_import_create", options);
+    braid_status status = braid_import_check_lists("braid_import_create", options);
     if (!status)
         status = braid_device_check_open("braid_import_create", device);
     if (status)
@@ -243,7 +243,7 @@ static braid_status check_recorded(const braid_record_contents *record, uint32_t
     static const char name[] = "braid_import_create_recorded";
     if (!record || !out_import)
         return braid_error_null(name, record ? "out_import" : "record");
-    braid_status status = check_lists(name, options);
+    braid_status status = braid_import_check_lists(name, options);
     if (!status && frame != BRAID_RECORD_NONE && frame >= record->num_frames)
         status = braid_error_invalid("%s: there is no frame %u: the record has %u", name, frame,
                                      record->num_frames);

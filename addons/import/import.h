@@ -30,6 +30,9 @@ struct braid_import {
 // Its captured nodes, with their accesses.
 struct import_order braid_import_order(const braid_import *import);
 
+// BRAID_INVALID_ARGUMENT: a list of the options has rows, and is NULL.
+braid_status braid_import_check_lists(const char *function, const braid_import_options *options);
+
 // Finds memory and accesses of the captured nodes, by the code of their functions. The
 // first member is current. Errors: those of memory.h and uses.h.
 braid_status braid_import_find_accesses(const braid_import_options *options,

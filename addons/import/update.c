@@ -587,10 +587,8 @@ braid_status braid_import_update_sized(const braid_import *import, void *capture
     struct updater updater = { .had = import, .exec = exec };
     braid_status status =
         braid_sized_take("braid_import_update: options", options, size, &own, sizeof(own));
-    if (!status &&
-        ((own.num_buffers && !own.buffers) || (own.num_conditionals && !own.conditionals) ||
-         (own.num_setters && !own.setters) || (own.num_confined && !own.confined)))
-        status = braid_error_invalid("braid_import_update: a list of the options is NULL");
+    if (!status)
+        status = braid_import_check_lists("braid_import_update", &own);
     if (!status)
         status = check(import, captured, exec);
     if (status)

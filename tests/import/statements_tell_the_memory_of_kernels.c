@@ -299,6 +299,9 @@ static void later_captures_state_their_own(void **state)
             check_ok(status);
         must(cuGraphDestroy(here.graph));
     }
+    check_fails(braid_import_update(here.import, exec,
+                                    &(braid_import_options){ .num_statements = 1 }, exec),
+                BRAID_INVALID_ARGUMENT, "braid_import_update: a list of the options is NULL");
     braid_exec_destroy(exec);
     braid_import_destroy(here.import);
 }
