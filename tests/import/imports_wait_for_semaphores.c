@@ -154,6 +154,48 @@ static void values_follow_later_captures(void **state)
     }
 }
 
+static void begin_frame(uint64_t frame, braid_exec *exec, const struct semaphore *in,
+                        uint64_t value)
+{
+    check_fails(braid_exec_wait_for(exec, frame, 10000000), BRAID_TIMEOUT, "");
+    __atomic_store_n(in->value, value, __ATOMIC_RELEASE);
+    check_ok(braid_exec_wait_for(exec, frame, 10000000000));
+}
+
+// A frame that is queued has the values of its launch, also where later updates go round.
+static void frames_in_flight_keep_their_values(void **state)
+{
+    (void)state;
+    for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++) {
+        struct semaphore in = make_semaphore(kinds[1]), out = make_semaphore(kinds[1]);
+        braid_exec *exec;
+        const braid_exec_options options = { .mode = (braid_exec_mode)mode, .frames_in_flight = 2 };
+        capture(&in, 1, &out, 2);
+        import_with(&(braid_import_options){ TEXTS(text) });
+        check_ok(
+            braid_exec_create(here.device, braid_import_get_graph(here.import), &options, &exec));
+        for (uint64_t frame = 0; frame < 6; frame += 2) {
+            const uint64_t first = 2 * frame;
+            check_ok(braid_exec_launch(exec, NULL));
+            for (uint64_t unused = 0; unused < frame / 2; unused++)
+                update(exec, &in, 100 + unused, &out, 200 + unused);
+            update(exec, &in, first + 3, &out, first + 4);
+            check_ok(braid_exec_launch(exec, NULL));
+            for (uint64_t unused = 0; unused < 2; unused++)
+                update(exec, &in, 300 + unused, &out, 400 + unused);
+            begin_frame(frame, exec, &in, first + 1);
+            assert_int_equal(value_of(&out), first + 2);
+            begin_frame(frame + 1, exec, &in, first + 3);
+            assert_int_equal(value_of(&out), first + 4);
+            update(exec, &in, first + 5, &out, first + 6);
+        }
+        braid_exec_destroy(exec);
+        braid_import_destroy(here.import);
+        destroy_semaphore(&in);
+        destroy_semaphore(&out);
+    }
+}
+
 static void other_semaphores_are_refused(void **state)
 {
     (void)state;
@@ -195,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(semaphores_keep_all_captured_orders),
         cmocka_unit_test(values_follow_later_captures),
+        cmocka_unit_test(frames_in_flight_keep_their_values),
         cmocka_unit_test(other_semaphores_are_refused),
         cmocka_unit_test(a_wait_beside_other_nodes_is_refused),
     };
