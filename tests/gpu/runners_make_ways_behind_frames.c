@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gpu/capturing.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
 #include "support/check.h"
@@ -243,6 +244,30 @@ static void the_program_may_change_its_graph_meanwhile(void **state)
     end();
 }
 
+// The driver would end a capture in which another thread allocates or loads in the strict mode.
+static void the_program_may_capture_meanwhile(void **state)
+{
+    (void)state;
+    for (int mode = CAPTURE_GLOBAL; mode <= CAPTURE_RELAXED; mode++) {
+        struct island_chain chain;
+        struct capture capture;
+        reset_standin();
+        braid_runner *runner = make_held(&chain, ""); // before its calls
+        begin_capture(&capture, chain.device, mode);
+        atomic_store(&may_go_on, true);
+        check_ok(braid_runner_launch(runner, NULL));
+        (void)runner_await_way(runner);
+        assert_int_equal(atomic_load(&num_behind), 1);
+        end_capture(&capture);
+        finish_capture(&capture);
+        check_frames(&chain, 1 + launch_until_chosen(runner));
+        check_reason(runner, "us; islands: ");
+        braid_runner_destroy(runner);
+        end();
+        finish_standin();
+    }
+}
+
 #if !defined(UNDER_TSAN) && !defined(UNDER_ASAN)
 static atomic_bool refuses_threads;
 
@@ -308,6 +333,7 @@ int main(void)
         standin_test(a_load_may_fail),
         standin_test(destroying_waits_for_a_way_that_is_made),
         standin_test(the_program_may_change_its_graph_meanwhile),
+        standin_test(the_program_may_capture_meanwhile),
 #if !defined(UNDER_TSAN) && !defined(UNDER_ASAN)
         standin_test(without_a_thread_the_launch_makes_the_way),
 #endif
