@@ -61,6 +61,12 @@ def figures_of(cell):
     return [float(number.replace(",", "")) for number, unit in found if unit in ("to", found[0][1]) or found[0][1] == "to"]
 
 
+def unit_of(cell):
+    """The unit of a cell's last number; "": none."""
+    found = NUMBER.findall(re.sub(r"\(.*?\)", "", cell))
+    return found[-1][1] if found else ""
+
+
 def mean_of(cell):
     figures = figures_of(cell)
     return sum(figures) / len(figures) if figures else None
@@ -127,9 +133,13 @@ def compare(table, comparison):
         figures = {way: figure for way, figure in figures.items() if figure is not None}
         if default is None or not figures:
             continue
+        units = {unit_of(text) for text in (cell, *(others[way] for way in figures))}
+        if len(units) > 1:
+            raise ValueError(f"line {table.number}: '{name}' has figures of several units")
         num += 1
         best = (max if comparison.more else min)(figures, key=figures.get)
-        if (figures[best] / default if comparison.more else default / figures[best]) > MOST:
+        more, less = (figures[best], default) if comparison.more else (default, figures[best])
+        if more > MOST * less:
             missed.append((table.section, name, cell, f"{best}: {others[best]}"))
     return num, missed
 
