@@ -90,6 +90,7 @@ BRAID_INLINE BRAID_MUST_CHECK braid_status braid_runner_create(braid_device *dev
                                                                braid_runner **out_runner);
 
 // Waits for its frames, and for a way that is being made, and frees it.
+// A program calls it before it ends, since the thread may be inside the driver or its compiler.
 BRAID_API void braid_runner_destroy(braid_runner *runner);
 
 // Runs one frame, as braid_exec_launch. About 150 frames try ways. On CUDA a thread of Braid's
