@@ -334,9 +334,10 @@ static bool is_value(struct ptx_word word)
 }
 
 // Whether a word may stand behind another: where a semicolon is missing, names stand side by side.
+// The index of an element behind its array counts elements, and is not read.
 static bool may_follow(struct ptx_word word, bool is_behind_value)
 {
-    if (is_value(word))
+    if (is_value(word) || braid_ptx_word_is(word, "["))
         return !is_behind_value;
     return word.length == 1 && strchr("[]{}(),;+-|!", *word.at);
 }

@@ -68,7 +68,8 @@ static uint32_t sources_of_operand(const struct place *place, const struct code_
     const struct code_value *values = code_values(place->function, operand);
     for (uint32_t i = 0; i < operand->num; i++)
         set = join(place, set, sources_of(place, &values[i]));
-    return set;
+    const bool is_sum = operand->num > 1 && !operand->is_vector; // a name and a number behind it
+    return is_sum ? change(place, SOURCE_MOVE_ANYHOW, set) : set;
 }
 
 static const struct code_operand *operand_at(const struct place *place, uint32_t index)
@@ -391,20 +392,12 @@ static uint32_t turned(const struct place *place)
     return set;
 }
 
-static bool is_all_local(const struct place *place, uint32_t set)
+// Whether some source is an address in local memory, or is none.
+static bool has_local(const struct place *place, uint32_t set, bool is_local)
 {
     uint32_t num, i = 0;
     const uint64_t *members = braid_sources_members(sets_of(place), set, &num);
-    while (i < num && source_kind(members[i]) == SOURCE_LOCAL)
-        i++;
-    return i == num;
-}
-
-static bool has_local(const struct place *place, uint32_t set)
-{
-    uint32_t num, i = 0;
-    const uint64_t *members = braid_sources_members(sets_of(place), set, &num);
-    while (i < num && source_kind(members[i]) != SOURCE_LOCAL)
+    while (i < num && (source_kind(members[i]) == SOURCE_LOCAL) != is_local)
         i++;
     return i < num;
 }
@@ -417,7 +410,7 @@ static uint32_t located(const struct place *place, uint32_t set)
     if (!braid_ptx_word_begins(instruction->statement->word, "cvta") ||
         (!is_local && instruction->space != CODE_SHARED))
         return set;
-    if (is_local && set && is_all_local(place, set))
+    if (is_local && set && !has_local(place, set, false))
         return set;
     return join(place, set, make(place, is_local ? SOURCE_LOCAL : SOURCE_SHARED));
 }
@@ -605,18 +598,21 @@ static uint64_t moves(uint64_t source, const uint64_t *members, uint32_t num)
 }
 
 // Sources of an address in local memory that are none tell an index. If an address was stored
-// elsewhere, they may be that one. An address of no known variable may be any.
+// elsewhere, they may be that one. An address of no known variable may be any. A function's own
+// parameter, whose address it takes, is in local memory.
 static uint32_t in_local_memory(const struct place *place, uint32_t set)
 {
-    const uint32_t any = make(place, SOURCE_LOCAL);
-    if (!has_local(place, set) || (place->flow->local_escapes && !is_all_local(place, set)))
-        return any;
-    uint32_t num, only = 0;
+    const bool is_any = !has_local(place, set, true) ||
+                        (place->flow->local_escapes && has_local(place, set, false));
+    uint32_t num, only = is_any ? make(place, SOURCE_LOCAL) : 0;
     braid_sources_members(sets_of(place), set, &num);
     for (uint32_t i = 0; i < num; i++) {
         const uint64_t source = braid_sources_members(sets_of(place), set, &num)[i];
-        if (source_kind(source) == SOURCE_LOCAL)
+        const enum source_kind kind = source_kind(source);
+        if (kind == SOURCE_LOCAL || kind == SOURCE_CELL)
             only = join(place, only, braid_sources_one(sets_of(place), source));
+        if (kind == SOURCE_CELL || kind == SOURCE_VARIABLE)
+            only = join(place, only, make(place, SOURCE_LOCAL));
     }
     return only;
 }
@@ -653,7 +649,8 @@ static bool loads_falling(const struct place *place)
 {
     const struct flow *flow = place->flow;
     uint32_t num, from = sources_of_operand(place, operand_at(place, 1));
-    if (place->instruction->space == CODE_LOCAL || place->instruction->space == CODE_SHARED)
+    const bool is_local = place->instruction->space == CODE_LOCAL;
+    if (place->instruction->space == CODE_SHARED || (is_local && flow->stored_falls))
         return flow->stored_falls;
     if (place->instruction->space == CODE_GLOBAL)
         return false;
@@ -692,7 +689,7 @@ static void store_falling(const struct place *place)
 static void let_escape(const struct place *place, uint32_t set)
 {
     struct flow *flow = place->flow;
-    if (flow->local_escapes || !has_local(place, set))
+    if (flow->local_escapes || !has_local(place, set, true))
         return;
     flow->local_escapes = flow->changed = true;
 }
@@ -743,13 +740,25 @@ static void store(const struct place *place, const struct code_operand *address,
         store_at(place, braid_sources_members(sets_of(place), to, &num)[i], behind, set);
 }
 
+// An atomic operation may move an address in local memory that it finds.
+static uint32_t combined(const struct place *place, const struct code_operand *address,
+                         uint32_t set)
+{
+    const uint32_t found = load(place, address, address->offset);
+    return has_local(place, found, true)
+               ? join(place, set, change(place, SOURCE_MOVE_ANYHOW, found))
+               : set;
+}
+
 // Elements of a vector stand one behind the other. A register of a vector's kind has them all.
 static void store_all(const struct place *place)
 {
     const struct code_operand *address = operand_at(place, 0), *from = operand_at(place, 1);
     const uint32_t num = place->instruction->num_elements;
-    const bool is_each = from->num == num && place->instruction->num_operands == 2;
-    const uint32_t set = sources_from(place, 1);
+    const bool is_each =
+        from->num == num && place->instruction->num_operands == 2 && !begins(place, "red");
+    uint32_t set = sources_from(place, 1);
+    set = begins(place, "red") ? combined(place, address, set) : set;
     for (uint32_t i = 0; i < num; i++)
         store(place, address, address->offset + (int64_t)i * place->instruction->bytes,
               is_each ? sources_of(place, &code_values(place->function, from)[i]) : set);
@@ -861,7 +870,7 @@ static void run(const struct place *place)
         break;
     case CODE_FETCH:
         load_all(place);
-        store(place, second, second->offset, sources_from(place, 2));
+        store(place, second, second->offset, combined(place, second, sources_from(place, 2)));
         break;
     case CODE_COPY:
         grow(place, &place->flow->shared, make(place, SOURCE_LOADED));

@@ -232,6 +232,74 @@ static void memory_gives_back_what_it_holds(void **state)
     CHECK(examples);
 }
 
+// A struct of two pointers in a variable, and another variable with an index.
+#define TWO_SLOTS                                                                                  \
+    LOAD_A LOAD_B ".local .align 8 .b8 own[64];\nst.local.u64 [depot], %d0;\n"                     \
+                  "st.local.u64 [depot+8], %d1;\n"
+
+static void words_of_local_variables_are_apart(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { TWO_SLOTS "ld.local.u64 %d2, [depot];\n" USE("d2"), "0+0w" },
+        { TWO_SLOTS
+          "mov.u64 %d3, depot;\nadd.s64 %d4, %d3, 8;\nld.local.u64 %d2, [%d4];\n" USE("d2"),
+          "1+0w" },
+        { TWO_SLOTS "ld.local.v2.u64 {%d2, %d3}, [depot];\n" USE("d3"), "1+0w" },
+        { TWO_SLOTS "ld.local.v2.u64 {_, %d3}, [depot];\n" USE("d3"), "1+0w" },
+        { TWO_SLOTS "mul.wide.u32 %d4, %r0, 8;\nmov.u64 %d3, own;\nadd.s64 %d3, %d3, %d4;\n"
+                    "st.local.u64 [%d3], %d1;\nld.local.u64 %d2, [depot];\n" USE("d2"),
+          "0+0w" },
+        { LOAD_A LOAD_B
+          "st.local.v2.u64 [depot], {%d0, %d1};\nld.local.u64 %d2, [depot+8];\n" USE("d2"),
+          "1+0w" },
+        { TWO_SLOTS "mov.u64 %d3, depot;\nL:\nadd.s64 %d3, %d3, 8;\n"
+                    "ld.local.u64 %d2, [%d3];\n@%p0 bra L;\n" USE("d2"),
+          "0+0w 1+0w" },
+    };
+    CHECK(examples);
+}
+
+static void no_word_of_a_local_variable_is_missed(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
+        { TWO_SLOTS "mov.u64 %d3, depot+8;\nld.local.u64 %d2, [%d3];\n" USE("d2"), "0+0w 1+0w" },
+        { TWO_SLOTS "ld.local.u64 %d2, depot[1];\n" USE("d2"), "its operands are not understood" },
+        { TWO_SLOTS "mov.u64 %d3, depot;\nst.shared.u64 [tile], %d3;\n"
+                    "red.shared.add.u64 [tile], 8;\nld.shared.u64 %d4, [tile];\n"
+                    "ld.local.u64 %d2, [%d4];\n" USE("d2"),
+          "0+0w 1+0w" },
+        { TWO_SLOTS "mov.u64 %d3, depot;\nst.shared.u64 [tile], %d3;\n"
+                    "atom.shared.add.u64 %d5, [tile], 8;\nld.shared.u64 %d4, [tile];\n"
+                    "ld.local.u64 %d2, [%d4];\n" USE("d2"),
+          "0+0w 1+0w" },
+        { TWO_SLOTS "ld.local.u64 %d2, [depot+4];\n" USE("d2"), "0+0w 1+0w" },
+        { TWO_SLOTS
+          "mov.u64 %d3, depot;\nxor.b64 %d3, %d3, 8;\nld.local.u64 %d2, [%d3];\n" USE("d2"),
+          "0+0w 1+0w" },
+        { TWO_SLOTS "mov.u64 %d3, depot;\nmov.u64 %d4, own;\nselp.b64 %d5, %d3, %d4, %p0;\n"
+                    "st.local.u64 [%d5], %d1;\nld.local.u64 %d2, [depot];\n" USE("d2"),
+          "0+0w 1+0w" },
+        { TWO_SLOTS "mov.u64 %d3, depot;\nst.global.u64 [%d0], %d3;\nld.global.u64 %d4, [%d0];\n"
+                    "mov.u64 %d5, own;\nselp.b64 %d5, %d4, %d5, %p0;\n"
+                    "ld.local.u64 %d2, [%d5];\n" USE("d2"),
+          "0+0rw 1+0w" },
+        { TWO_SLOTS "alloca.u64 %d3, 16;\nst.local.u64 [%d3], %d0;\n"
+                    "ld.local.u64 %d2, [depot+8];\n" USE("d2"),
+          "0+0w 1+0w" },
+        { LOAD_A "st.local.b128 [depot], %d0;\nld.local.u64 %d2, [depot+8];\n" USE("d2"), "0+0w" },
+        { LOAD_A ".reg .v2 .b64 %v;\nmov.b64 %v.y, %d0;\nst.local.v2.b64 [depot], %v;\n"
+                 "ld.local.u64 %d2, [depot+8];\n" USE("d2"),
+          "0+0w" },
+        { LOAD_A LOAD_B "{\n.local .b8 own[8];\nst.local.u64 [own], %d0;\n}\n{\n"
+                        ".local .b8 own[8];\nst.local.u64 [own], %d1;\n"
+                        "ld.local.u64 %d2, [own];\n}\n" USE("d2"),
+          "0+0w 1+0w" },
+    };
+    CHECK(examples);
+}
+
 // %up is what an index is multiplied by. In a loop it would be shifted without an end.
 #define LOAD_STEPS                                                                                 \
     LOAD_A "ld.param.u32 %r0, [s+8];\nld.param.u32 %r1, [s+12];\ncvt.u64.u32 %low, %r0;\n"         \
@@ -343,6 +411,8 @@ int main(void)
         cmocka_unit_test(structs_have_offsets),
         cmocka_unit_test(indexes_move_by_whole_elements),
         cmocka_unit_test(memory_gives_back_what_it_holds),
+        cmocka_unit_test(words_of_local_variables_are_apart),
+        cmocka_unit_test(no_word_of_a_local_variable_is_missed),
         cmocka_unit_test(constants_are_copied),
         cmocka_unit_test(upper_halves_of_products_are_small),
         cmocka_unit_test(functions_pass_addresses),
