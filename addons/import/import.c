@@ -9,6 +9,7 @@
 #include "device/device.h"
 #include "import/conditions.h"
 #include "import/proof.h"
+#include "import/statements.h"
 
 // ---- orders ----
 
@@ -159,14 +160,9 @@ braid_status braid_import_check_lists(const char *function, const braid_import_o
         (options->num_setters && !options->setters) ||
         (options->num_reloaded && !options->reloaded) ||
         (options->num_statements && !options->statements) ||
-        (options->num_functions && !options->functions) ||
-        (options->num_confined && !options->confined))
+        (options->num_functions && !options->functions))
         return braid_error_invalid("%s: a list of the options is NULL", function);
-    for (size_t i = 0; i < options->num_confined; i++) {
-        if (!options->confined[i])
-            return braid_error_invalid("%s: confined kernel %zu is NULL", function, i);
-    }
-    return BRAID_OK;
+    return braid_import_check_confined(function, options);
 }
 
 static braid_status check(braid_device *device, const void *captured,

@@ -111,6 +111,17 @@ bool braid_import_is_in_range(const braid_import_statement *statement, uint64_t 
     return false;
 }
 
+braid_status braid_import_check_confined(const char *function, const braid_import_options *options)
+{
+    if (options->num_confined && !options->confined)
+        return braid_error_invalid("%s: a list of the options is NULL", function);
+    for (size_t i = 0; i < options->num_confined; i++) {
+        if (!options->confined[i])
+            return braid_error_invalid("%s: confined kernel %zu is NULL", function, i);
+    }
+    return BRAID_OK;
+}
+
 bool braid_import_is_confined(const braid_import_options *options, const char *kernel)
 {
     for (size_t i = 0; i < options->num_confined; i++) {

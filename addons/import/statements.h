@@ -31,6 +31,9 @@ const braid_import_statement *braid_import_statement_of(const struct import_stat
 // Whether a range of the statement has the address.
 bool braid_import_is_in_range(const braid_import_statement *statement, uint64_t address);
 
+// The options' confined kernels have names, or it tells which has none.
+braid_status braid_import_check_confined(const char *function, const braid_import_options *options);
+
 // Whether the options say that the kernel touches only memory that its parameters point into.
 bool braid_import_is_confined(const braid_import_options *options, const char *kernel);
 

@@ -306,6 +306,96 @@ static void later_captures_state_their_own(void **state)
     braid_import_destroy(here.import);
 }
 
+// ---- confined kernels ----
+
+static const char *const confined[] = { "copy" };
+
+static braid_import_options confined_options(size_t num)
+{
+    return (braid_import_options){ .confined = confined, .num_confined = num };
+}
+
+// The last copy shares memory with both others. The first two share none.
+static void confined_kernels_write_what_their_parameters_point_into(void **state)
+{
+    (void)state;
+    for (size_t num = 0; num < 2; num++) {
+        begin_capture();
+        LAUNCH("copy", here.memory[0], here.memory[1]);
+        LAUNCH("copy", here.memory[2], here.memory[3]);
+        LAUNCH("copy", here.memory[0] + 64, here.memory[2] + 64);
+        const braid_import_options options = confined_options(num);
+        import_with(&options);
+        expect(num ? 3 : 0, num ? 0 : 3, num ? 2 : 3);
+        braid_import_destroy(here.import);
+    }
+}
+
+static void other_kernels_are_not_confined(void **state)
+{
+    (void)state;
+    begin_capture();
+    LAUNCH("copy", here.memory[0], here.memory[1]);
+    LAUNCH("spread", here.memory[2]);
+    const braid_import_options options = confined_options(1);
+    import_with(&options);
+    expect(1, 1, 1);
+    braid_import_destroy(here.import);
+}
+
+static void code_counts_before_names(void **state)
+{
+    (void)state;
+    begin_capture();
+    LAUNCH("copy", here.memory[0], here.memory[1]);
+    LAUNCH("copy", here.memory[0], here.memory[2]);
+    import_with(&(braid_import_options){ TEXTS(text), .confined = confined, .num_confined = 1 });
+    expect(0, 0, 0);
+    braid_import_destroy(here.import);
+}
+
+static void lists_without_names_are_refused(void **state)
+{
+    (void)state;
+    const char *const none[] = { "copy", NULL };
+    begin_two();
+    expect_refusal(&(braid_import_options){ .num_confined = 1 }, BRAID_INVALID_ARGUMENT,
+                   "a list of the options is NULL");
+    begin_two();
+    expect_refusal(&(braid_import_options){ .confined = none, .num_confined = 2 },
+                   BRAID_INVALID_ARGUMENT, "confined kernel 1 is NULL");
+}
+
+static void later_captures_confine_their_own(void **state)
+{
+    (void)state;
+    const char *const none[] = { NULL };
+    braid_exec *exec;
+    begin_two();
+    const braid_import_options options = confined_options(1), null = { .num_confined = 1 };
+    const braid_import_options unnamed = { .confined = none, .num_confined = 1 };
+    import_with(&options);
+    check_ok(braid_exec_create(here.device, braid_import_get_graph(here.import), NULL, &exec));
+    for (int shares = 0; shares < 2; shares++) {
+        begin_capture();
+        LAUNCH("copy", here.memory[0] + 64, here.memory[1]);
+        LAUNCH("copy", here.memory[shares ? 0 : 2], here.memory[3]);
+        must(cuStreamEndCapture(here.stream, &here.graph));
+        check_fails(braid_import_update(here.import, here.graph, &null, exec),
+                    BRAID_INVALID_ARGUMENT, "a list of the options is NULL");
+        check_fails(braid_import_update(here.import, here.graph, &unnamed, exec),
+                    BRAID_INVALID_ARGUMENT, "confined kernel 0 is NULL");
+        const braid_status status = braid_import_update(here.import, here.graph, &options, exec);
+        if (shares)
+            check_fails(status, BRAID_INVALID_ARGUMENT, "order");
+        else
+            check_ok(status);
+        must(cuGraphDestroy(here.graph));
+    }
+    braid_exec_destroy(exec);
+    braid_import_destroy(here.import);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +412,11 @@ int main(void)
         cmocka_unit_test(unknown_memory_keeps_orders),
         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(later_captures_state_their_own),
+        cmocka_unit_test(confined_kernels_write_what_their_parameters_point_into),
+        cmocka_unit_test(other_kernels_are_not_confined),
+        cmocka_unit_test(code_counts_before_names),
+        cmocka_unit_test(lists_without_names_are_refused),
+        cmocka_unit_test(later_captures_confine_their_own),
     };
     return cmocka_run_group_tests(tests, open_captures, close_captures);
 }
