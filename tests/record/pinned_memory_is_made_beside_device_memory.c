@@ -245,8 +245,10 @@ static void pinned_memory_moves_to_the_device_in_an_area_of_the_driver(void **st
 
 static void any_call_may_fail(void **state)
 {
-    static const char *const calls[] = { "cuMemHostRegister", "cuPointerGetAttribute",
-                                         "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess" };
+    static const char *const calls[] = {
+        "cuMemHostRegister", "cuPointerGetAttribute", "cuMemAddressReserve", "cuMemCreate",
+        "cuMemMap",          "cuMemRelease",          "cuMemSetAccess"
+    };
     (void)state;
     for (unsigned num_refused = 0; num_refused < 2; num_refused++) {
         for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -254,7 +256,7 @@ static void any_call_may_fail(void **state)
             braid_import *import;
             refuse_wishes(num_refused);
             // The large piece has one page more that is mapped.
-            snprintf(rule, sizeof(rule), "%s:%u=999", calls[i], i < 2 ? 1 : 1 + num_refused);
+            snprintf(rule, sizeof(rule), "%s:%u=999", calls[i], i < 3 ? 1 : 1 + num_refused);
             configure("BRAID_STANDIN_FAIL", rule);
             check_fails(import_frame(record, &import), BRAID_DEVICE_ERROR, calls[i]);
             configure("BRAID_STANDIN_FAIL", NULL);
@@ -262,6 +264,66 @@ static void any_call_may_fail(void **state)
         }
     }
     assert_int_equal(play(), 0); // nothing is left behind
+}
+
+// ---- calls that free ----
+
+static char logged[4096];
+
+static void take_log(braid_status status, const char *message, void *user)
+{
+    (void)status;
+    (void)user;
+    strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
+}
+
+// The driver keeps the memory or its addresses. The test frees them then.
+static void failures_of_freeing_are_logged(void **state)
+{
+    static const char *const calls[] = { "cuMemHostUnregister", "cuMemUnmap", "cuMemAddressFree" };
+    CUcontext context;
+    (void)state;
+    must(cuDevicePrimaryCtxRetain(&context, 0));
+    must(cuCtxPushCurrent_v2(context));
+    braid_log_set(take_log, NULL);
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        char rule[80];
+        braid_import *import;
+        logged[0] = '\0';
+        check_ok(import_frame(record, &import));
+        snprintf(rule, sizeof(rule), "%s:1=999", calls[i]);
+        configure("BRAID_STANDIN_FAIL", rule);
+        braid_import_destroy(import);
+        configure("BRAID_STANDIN_FAIL", NULL);
+        assert_non_null(strstr(logged, calls[i]));
+        if (i == 0)
+            must(cuMemHostUnregister(at(near)));
+        else if (i == 1)
+            must(cuMemUnmap(on_device, PAGE));
+        else
+            must(cuMemAddressFree(on_device, PAGE));
+    }
+    braid_log_set(NULL, NULL);
+    must(cuCtxPopCurrent_v2(&context));
+    must(cuDevicePrimaryCtxRelease_v2(0));
+    assert_int_equal(play(), 0); // nothing is left behind
+}
+
+// A driver may give other addresses, which go back to it.
+static void failures_of_giving_back_are_logged(void **state)
+{
+    braid_import *import;
+    (void)state;
+    braid_log_set(take_log, NULL);
+    logged[0] = '\0';
+    refuse_wishes(3);
+    configure("BRAID_STANDIN_FAIL", "cuMemAddressFree:1=999");
+    check_fails(import_frame(record, &import), BRAID_UNSUPPORTED, "are taken in this process");
+    configure("BRAID_STANDIN_FAIL", NULL);
+    grant_wishes();
+    assert_non_null(strstr(logged, "giving up other addresses"));
+    assert_non_null(strstr(logged, "cuMemAddressFree"));
+    braid_log_set(NULL, NULL);
 }
 
 static void two_addresses_are_refused(void **state)
@@ -295,6 +357,8 @@ int main(void)
         cmocka_unit_test(pinned_memory_moves_to_the_device_where_a_piece_has_it),
         cmocka_unit_test(pinned_memory_moves_to_the_device_in_an_area_of_the_driver),
         cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(failures_of_freeing_are_logged),
+        cmocka_unit_test(failures_of_giving_back_are_logged),
         cmocka_unit_test(two_addresses_are_refused),
     };
     if (getenv("BRAID_RECORD_PLAYED"))
