@@ -246,8 +246,9 @@ static void pinned_memory_moves_to_the_device_in_an_area_of_the_driver(void **st
 static void any_call_may_fail(void **state)
 {
     static const char *const calls[] = {
-        "cuMemHostRegister", "cuPointerGetAttribute", "cuMemAddressReserve", "cuMemCreate",
-        "cuMemMap",          "cuMemRelease",          "cuMemSetAccess"
+        "cuMemHostRegister",   "cuPointerGetAttribute", "cuMemGetAllocationGranularity",
+        "cuMemAddressReserve", "cuMemCreate",           "cuMemMap",
+        "cuMemRelease",        "cuMemSetAccess"
     };
     (void)state;
     for (unsigned num_refused = 0; num_refused < 2; num_refused++) {
