@@ -245,9 +245,20 @@ static braid_status check_end(const struct captured_node *node, const struct cud
                : BRAID_OK;
 }
 
+// Whether the record has the bytes of memory where the frame begins.
+static bool has_bytes(const struct rerunner *rerunner, const braid_record_allocation *of)
+{
+    const braid_record_contents *record = rerunner->record;
+    bool has = false;
+    for (uint32_t i = 0; i < record->num_memory && !has; i++)
+        has = !record->memory[i].is_of_end &&
+              &record->allocations[record->memory[i].allocation] == of;
+    return has;
+}
+
 // Work of the frame may have written pinned memory that a copy sends: it stays. The host wrote all
-// else, at a time that is over. Memory that is made has all bytes that it wrote before the frame.
-// Digests tell if it wrote others within.
+// else, at a time that is over. Memory that is made has all bytes that it wrote before the frame,
+// if the record has them. Digests tell if it wrote others within.
 static braid_status stage_source(struct rerunner *rerunner, uint32_t index,
                                  const braid_record_allocation *of)
 {
@@ -259,7 +270,7 @@ static braid_status stage_source(struct rerunner *rerunner, uint32_t index,
         is_own ? braid_import_memory_sent_bytes(rerunner->memory, node->operation) : NULL;
     if (bytes)
         return stage(rerunner, index, side, whole->num_bytes, bytes);
-    if (!of || (!is_own && !rerunner->options->makes_memory))
+    if (!of || (!is_own && !(rerunner->options->makes_memory && has_bytes(rerunner, of))))
         return refuse(node, "the record does not have the bytes that it sends");
     return check_end(node, side, of);
 }
@@ -348,6 +359,15 @@ static braid_status check_memory(const struct rerunner *rerunner, uint32_t buffe
                                  told->name);
     if (told->kind == BRAID_RECORD_VARIABLE && rerunner->rerun->variables[of->node])
         return BRAID_OK;
+    const bool is_of_host = told->kind == BRAID_RECORD_PINNED || told->kind == BRAID_RECORD_HOST;
+    const bool is_older =
+        told->born == BRAID_RECORD_NONE || told->born < rerunner->memory->recorded.first;
+    // The recorder leaves pinned memory that it cannot read.
+    if (rerunner->options->makes_memory && is_of_host && is_older && !has_bytes(rerunner, told))
+        return braid_error(BRAID_UNSUPPORTED,
+                           "the recorded frame uses pinned memory at 0x%llx, and the record does "
+                           "not have its bytes",
+                           (unsigned long long)told->address);
     if (rerunner->options->makes_memory) // it was just made
         return BRAID_OK;
     const gpu_result result =

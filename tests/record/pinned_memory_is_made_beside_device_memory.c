@@ -348,6 +348,34 @@ static void two_addresses_are_refused(void **state)
     assert_int_equal(play(), 0);
 }
 
+// The recorder leaves pinned memory that it cannot read. Memory of the frame has no bytes before
+// it.
+static void pinned_memory_without_bytes_is_refused(void **state)
+{
+    braid_import *import;
+    braid_record_contents contents = *record;
+    braid_record_allocation rows[16];
+    braid_record_memory kept[NUM_KEPT];
+    (void)state;
+    assert_true(record->num_allocations <= 16);
+    memcpy(rows, record->allocations, record->num_allocations * sizeof(rows[0]));
+    contents.allocations = rows;
+    contents.memory = kept;
+    contents.num_memory = 0;
+    for (uint32_t i = 0; i < NUM_KEPT; i++)
+        if (rows[record->memory[i].allocation].address != near)
+            kept[contents.num_memory++] = record->memory[i];
+    assert_int_equal(contents.num_memory, NUM_KEPT - 1);
+    check_fails(import_frame(&contents, &import), BRAID_UNSUPPORTED,
+                "pinned memory at 0x200001fff000, and the record does not have its bytes");
+    for (uint32_t i = 0; i < record->num_allocations; i++)
+        if (rows[i].address == near)
+            rows[i].born = record->frames[0].first_operation;
+    check_fails(import_frame(&contents, &import), BRAID_UNSUPPORTED,
+                "the record does not have the bytes that it sends");
+    assert_int_equal(play(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +389,7 @@ int main(void)
         cmocka_unit_test(failures_of_freeing_are_logged),
         cmocka_unit_test(failures_of_giving_back_are_logged),
         cmocka_unit_test(two_addresses_are_refused),
+        cmocka_unit_test(pinned_memory_without_bytes_is_refused),
     };
     if (getenv("BRAID_RECORD_PLAYED"))
         return cmocka_run_group_tests(played, open_played, close_played);
