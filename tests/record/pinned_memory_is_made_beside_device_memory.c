@@ -243,6 +243,13 @@ static void pinned_memory_moves_to_the_device_in_an_area_of_the_driver(void **st
     assert_int_equal(play(), 0);
 }
 
+// The driver keeps memory whose release fails, and LeakSanitizer would tell of that.
+#ifdef __SANITIZE_ADDRESS__
+static const bool keeps_what_fails = true;
+#else
+static const bool keeps_what_fails = false;
+#endif
+
 static void any_call_may_fail(void **state)
 {
     static const char *const calls[] = {
@@ -255,6 +262,8 @@ static void any_call_may_fail(void **state)
         for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
             char rule[80];
             braid_import *import;
+            if (keeps_what_fails && strcmp(calls[i], "cuMemRelease") == 0)
+                continue;
             refuse_wishes(num_refused);
             // The large piece has one page more that is mapped.
             snprintf(rule, sizeof(rule), "%s:%u=999", calls[i], i < 3 ? 1 : 1 + num_refused);
