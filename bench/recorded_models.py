@@ -52,8 +52,9 @@ def record(build, folder, path, to):
         try:
             done = subprocess.run([os.path.join(build, "tools", "braid", "braid"), "record", "--out", to + ".unfinished", "--",
                                    sys.executable, BY_DRIVER, os.path.abspath(__file__), "--steps", path],
-                                  stdout=log, stderr=log, env=environment, timeout=SECONDS, check=False)
+                                  cwd=os.path.dirname(to), stdout=log, stderr=log, env=environment, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
+            log.write("it took too long\n")
             return
     if done.returncode == 0:
         os.rename(to + ".unfinished", to)
@@ -63,8 +64,9 @@ def row_of(build, name, to):
     """A row, and the kernels that are not proven, with their reasons."""
     if not os.path.exists(to):
         with open(to + ".log", encoding="utf-8") as log:
-            lines = [line.strip() for line in log if "Error" in line and "CUDA error 500" not in line]
-        return f"| {name} | | | | | not recorded: {lines[-1] if lines else 'it took too long'} |", []
+            lines = [line.strip() for line in log if line.strip()]
+        errors = [line for line in lines if "Error" in line and "CUDA error 500" not in line]
+        return f"| {name} | | | | | not recorded: {(errors or lines)[-1]} |", []
     told = subprocess.run([os.path.join(build, "tools", "braid", "braid"), "report", "--json", "-", to],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if told.returncode:
@@ -80,6 +82,7 @@ def main():
     import mujoco_warp
 
     build, folder, *names = sys.argv[1:]
+    build, folder = os.path.abspath(build), os.path.abspath(folder)
     root = os.path.join(os.path.dirname(mujoco_warp.__file__), "test_data")
     paths = sorted(glob.glob(os.path.join(root, "**", "*.xml"), recursive=True))
     names = names or [os.path.relpath(path, root)[:-len(".xml")] for path in paths]
