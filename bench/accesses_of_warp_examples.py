@@ -3,10 +3,10 @@
 
     accesses_of_warp_examples.py build/tools/braid/braid FOLDER [EXAMPLE...]
 
-Needs warp-lang, usd-core and Pillow, and no GPU: each example runs on the CPU, each launch notes its kernel, and none runs. Warp then compiles
-the modules of these kernels to PTX for sm_90. FOLDER keeps the PTX and Warp's other files, so that a later call compiles
-less. An example is named as "core/wave". An example ends early if it reads results that no kernel has made, or if it lacks
-a package or file. It then has the kernels that it launched until there. The first call takes half an hour.
+Needs warp-lang, usd-core and Pillow, and no GPU: each example runs on the CPU, each launch notes its kernel, and none
+runs. Warp then compiles the modules of these kernels to PTX for sm_90. FOLDER keeps the PTX and Warp's other files, so that
+a later call compiles less. An example is named as "core/wave". An example ends early if it reads results that no kernel has
+made, or if it lacks a file. It then has the kernels that it launched until there. The first call takes some minutes.
 """
 import glob
 import json
@@ -28,7 +28,7 @@ EXAMPLES = {
     "core/fdtd_3d": ("--device", "cpu", "--headless", "--resolution", "48", "--num-steps", "2"),
     "core/fft_poisson_navier_stokes_2d": ("--device", "cpu", "--headless", "--num-steps", "2"),
     **{f"tile/tile_{name}": ("--device", "cpu", "--headless") for name in ("block_cholesky", "cholesky", "matmul", "mcgp")},
-    "tile/tile_nbody": ("--num-frames", "2", "--headless"),  # of any device but "cpu"
+    "tile/tile_nbody": ("--num-frames", "2", "--headless"),  # it refuses the name "cpu"
     "optim/diffray": ("--device", "cpu", "--headless", "--train-iters", "1", "--height", "32"),
     "optim/fluid_checkpoint": (*FRAMES, "--headless", "--train-iters", "1"),
     "optim/navier_stokes_perturbation":
