@@ -140,10 +140,11 @@ static braid_status check_free(const struct import_memory *memory, uint32_t node
 static braid_status check_batch(const struct import_memory *memory, uint32_t node)
 {
     const struct captured_node *of = &captured_nodes(memory->captured)[node];
-    const struct import_buffer *all = import_buffers(memory) + memory->num_given;
+    const uint32_t end = memory->num_given + memory->num_allocations;
+    const struct import_buffer *all = import_buffers(memory);
     for (uint32_t i = 0; i < of->batch.num; i++) {
         const struct cuda_wait_value *one = &of->batch.operations[i];
-        for (uint32_t k = 0; k < memory->num_allocations; k++) {
+        for (uint32_t k = memory->num_given; k < end; k++) {
             if (contains(&all[k], one->word) || contains(&all[k], one->value) ||
                 contains(&all[k], one->alias))
                 return braid_error(BRAID_UNSUPPORTED,
