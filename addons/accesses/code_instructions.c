@@ -287,6 +287,8 @@ static struct code_value find_value(struct operands_reader *reader, struct ptx_w
     return value;
 }
 
+static const char not_understood[] = "its operands are not understood";
+
 // A number whose base is told by its second letter is none that this reads.
 static bool read_number(struct ptx_word word, bool is_negative, int64_t *out_number)
 {
@@ -303,6 +305,8 @@ static void take_number(struct operands_reader *reader, struct ptx_word word, bo
 {
     struct code_value value = { .cell = CODE_NONE, .function = CODE_NONE };
     value.is_number = read_number(word, is_negative, &value.number);
+    if (is_address && !value.is_number)
+        reader->why = not_understood;
     if (is_address && reader->operand.num)
         reader->operand.offset += value.number;
     else
@@ -354,8 +358,8 @@ static void read_operands(struct operands_reader *reader, struct code_instructio
          word = braid_ptx_next_word(&at)) {
         const char c = *word.at;
         const bool is_sign = word.length == 1;
-        if (!may_follow(word, is_behind_value))
-            reader->why = "its operands are not understood";
+        if (!may_follow(word, is_behind_value) || (is_address && is_sign && c == '('))
+            reader->why = not_understood;
         depth += is_sign && (c == '[' || c == '{' || c == '(');
         depth -= is_sign && (c == ']' || c == '}' || c == ')');
         if (is_sign && (c == '[' || c == ']'))

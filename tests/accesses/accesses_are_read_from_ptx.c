@@ -266,6 +266,10 @@ static void no_word_of_a_local_variable_is_missed(void **state)
     static const struct example examples[] = {
         { TWO_SLOTS "mov.u64 %d3, depot+8;\nld.local.u64 %d2, [%d3];\n" USE("d2"), "0+0w 1+0w" },
         { TWO_SLOTS "ld.local.u64 %d2, depot[1];\n" USE("d2"), "its operands are not understood" },
+        { TWO_SLOTS "ld.local.u64 %d2, [depot+0b1000];\n" USE("d2"),
+          "its operands are not understood" },
+        { TWO_SLOTS "add.u64 %d3, depot, 16;\nld.local.u64 %d2, [%d3+-(8)];\n" USE("d2"),
+          "its operands are not understood" },
         { TWO_SLOTS "mov.u64 %d3, depot;\nst.shared.u64 [tile], %d3;\n"
                     "red.shared.add.u64 [tile], 8;\nld.shared.u64 %d4, [tile];\n"
                     "ld.local.u64 %d2, [%d4];\n" USE("d2"),

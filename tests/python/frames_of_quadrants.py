@@ -115,6 +115,26 @@ def test_without_closed_memory_sparse_trees_prove_nothing(whole, load):
     assert "it calls a function by its address" in imported.text
 
 
+def test_confined_kernels_are_proven(whole, load):
+    record = load(whole)
+    alone = braid.Imported.of_record(record, 1, is_unwatched=True)
+    names = [one.kernel for one in record.operations if one.kernel]
+    found = braid.Imported.of_record(record, 1, is_unwatched=True, confined=names)
+    assert alone.info.num_stated == 0 and found.info.num_stated > 0
+    assert found.info.num_unproven < alone.info.num_unproven
+    with pytest.raises(ValueError, match="confined is a list of strings"):
+        braid.Imported.of_record(record, 1, confined=names[0])
+
+
+def test_elementwise_kernels_of_pytorch_are_told_by_their_names():
+    fill = "29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_"
+    names = ["_ZN2at6native" + fill, "_ZN2at6native18elementwise_kernelILi128ELi2EZNS0_22gpu_kernel_impl_nocastI",
+             "_ZN2at6native37_GLOBAL__N__1e5ad4b3_7_Loss_cu_5f3e2a2b26unrolled_elementwise_kernelIN"]
+    assert all(braid.quadrants._ELEMENTWISE.match(name) for name in names)
+    others = ["_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfEE", "_ZN3own6native" + fill, "scale"]
+    assert not any(braid.quadrants._ELEMENTWISE.match(name) for name in others)
+
+
 def test_a_changed_argument_is_noticed(whole, load):
     """scale(first, scaled) of the last frame gets the array that `total` writes in place of `scaled`."""
     record = load(whole)
