@@ -755,10 +755,10 @@ static void store_all(const struct place *place)
 {
     const struct code_operand *address = operand_at(place, 0), *from = operand_at(place, 1);
     const uint32_t num = place->instruction->num_elements;
-    const bool is_each =
-        from->num == num && place->instruction->num_operands == 2 && !begins(place, "red");
+    const bool combines = begins(place, "red");
+    const bool is_each = from->num == num && place->instruction->num_operands == 2 && !combines;
     uint32_t set = sources_from(place, 1);
-    set = begins(place, "red") ? combined(place, address, set) : set;
+    set = combines ? combined(place, address, set) : set;
     for (uint32_t i = 0; i < num; i++)
         store(place, address, address->offset + (int64_t)i * place->instruction->bytes,
               is_each ? sources_of(place, &code_values(place->function, from)[i]) : set);
