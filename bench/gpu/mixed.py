@@ -11,6 +11,7 @@ Braid           as it comes
 
 All ways take turns, frame by frame, in one process, and another way is the first in each frame. A time is from the launch
 until the frame has ended. The result of each way is compared with NumPy's."""
+import random
 import statistics
 import sys
 import time
@@ -150,9 +151,9 @@ def ways_of(chains, device, stream):
 
 def measure(ways, num_frames):
     """Microseconds of each way, a list."""
-    times, order = {way: [] for way in ways}, list(ways)
+    times, order, chance = {way: [] for way in ways}, list(ways), random.Random(1)
     for i in range(num_frames + 10):
-        order = order[1:] + order[:1]
+        chance.shuffle(order)  # a frame depends on what ran before it: a slow way of one block leaves caches cold
         for way in order:
             begin = time.perf_counter()
             ways[way]()
