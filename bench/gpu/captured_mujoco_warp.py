@@ -2,10 +2,15 @@
 """Steps of MuJoCo Warp as its own CUDA graph, and the same captured step as a plan of Braid's, in one process by turns.
 
     captured_mujoco_warp.py [--models NAME...] [--worlds N...] [--deterministic] [--ways] [--islands] [--reload] [--orders N]
+                            [--conditional] [--audit]
 
-Needs warp-lang, mujoco, mujoco-warp and a CUDA device. The iterations of the solver are fixed, which Warp's conditional
-graphs would end early: a driver before CUDA 13.2 does not tell conditional nodes. Each row has the medians of rounds that
-alternate, and how far the states are apart after 5 steps: of the way from Warp's graph, and of that from itself.
+Needs warp-lang, mujoco, mujoco-warp and a CUDA device. The iterations of the solver are fixed. Each row has the medians of
+rounds that alternate, their ratio to Warp's fastest graph, and how far the states are apart after 5 steps: of the way from
+Warp's graph, and of that from itself.
+--conditional also steps with graph_conditional, the default of MuJoCo Warp, by turns. Its loops end when the solver converges.
+A line tells if Warp cannot load or capture them, as Warp 1.18 and 1.19 cannot with a driver of CUDA 13.0, or if Braid refuses.
+--audit runs each node of the plan alone, and prints accesses outside those that Braid found in the PTX. The goal is none. It
+also prints nodes that it does not see into, such as kernels that may not be loaded from their PTX.
 --reload lets kernels be loaded from their PTX, so that they start early. It tells how many may be, and why others may not.
 --islands plays it with islands: stretches of lanes as one kernel each, and the whole graph as one kernel of so many
 lanes. It prints the kernels that became islands, the nodes in them, the reasons of the others, and the time of creation.
@@ -27,13 +32,14 @@ import mujoco_warp as mjw
 
 wp.config.quiet = True
 FIELDS = ("qpos", "qvel", "qacc", "qacc_warmstart", "time", "act", "ctrl")
-WARP = "Warp's graph"
+WARP, CONDITIONAL = "Warp's graph", "Warp's graph, conditional"
+OUTSIDE = ("reads", "writes", "updates")  # an audit's findings of accesses that the plan does not know
 
 
 class Step:
     """A model in so many worlds, its step, and that step as Warp captures it."""
 
-    def __init__(self, path, num_worlds, is_deterministic):
+    def __init__(self, path, num_worlds, is_deterministic, is_conditional=False):
         model = mujoco.MjModel.from_xml_path(path)
         data = mujoco.MjData(model)
         if model.nkey:
@@ -42,7 +48,7 @@ class Step:
         self.model = mjw.put_model(model)
         self.data = mjw.put_data(model, data, nworld=num_worlds, nconmax=max(64, 2 * data.ncon),
                                  njmax=max(192, 2 * data.nefc))
-        self.model.opt.graph_conditional = False
+        self.model.opt.graph_conditional = is_conditional
         if is_deterministic:
             self.model.opt.deterministic = mjw.DeterminismType.ALL if hasattr(mjw, "DeterminismType") else 15
         self.run()
@@ -58,10 +64,13 @@ class Step:
     def play(self):
         wp.capture_launch(self.captured)
 
-    def states_after(self, play, num_steps=5):
+    def begin(self):
         for name, values in self.start.items():
             if values.size:
                 wp.copy(getattr(self.data, name), values)
+
+    def states_after(self, play, num_steps=5):
+        self.begin()
         for _ in range(num_steps):
             play()
         wp.synchronize()
@@ -89,14 +98,16 @@ def times_of(plays, rounds=9, num=60):
     return {name: sorted(values)[rounds // 2] for name, values in found.items()}
 
 
-def show(name, num_worlds, step, ways):
-    """A row for each way to play the step."""
-    times = times_of({WARP: step.play, **ways})
-    ours = step.states_after(step.play)
-    own = distance(step.states_after(step.play), ours)
+def show(name, num_worlds, captured, ways):
+    """A row for each way to play the step. `captured` has the steps that Warp plays, and `ways` a step and its player each."""
+    times = times_of({**{way: step.play for way, step in captured.items()}, **{way: play for way, (_, play) in ways.items()}})
+    fastest = min(times[way] for way in captured)
+    ours = {step: step.states_after(step.play) for step in captured.values()}
+    own = {step: distance(step.states_after(step.play), states) for step, states in ours.items()}
     for way, microseconds in times.items():
-        apart = "" if way == WARP else f"{distance(step.states_after(ways[way]), ours):.1e}"
-        print(f"| {name} | {num_worlds} | {way} | {microseconds:.1f} | {microseconds / times[WARP]:.3f} | {apart} | {own:.1e} |",
+        step, play = ways.get(way, (captured.get(way), None))
+        apart = "" if play is None else f"{distance(step.states_after(play), ours[step]):.1e}"
+        print(f"| {name} | {num_worlds} | {way} | {microseconds:.1f} | {microseconds / fastest:.3f} | {apart} | {own[step]:.1e} |",
               flush=True)
 
 
@@ -198,6 +209,45 @@ def play_in_orders(step, optimized, num_orders):
           "from themselves", flush=True)
 
 
+def find_conditional(path, num_worlds, given):
+    """The step with graph_conditional as Warp captures it, and as a plan. A line has the reason of each that there is not."""
+    what = f"# {os.path.basename(path)}, {num_worlds} worlds, conditional: "
+    try:
+        step = Step(path, num_worlds, given.deterministic, is_conditional=True)
+        step.play()
+        wp.synchronize()
+    except Exception as error:
+        print(f"{what}Warp does not step or capture it: {str(error)[:200]}", flush=True)
+        return {}, {}
+    captured = {CONDITIONAL: step}
+    try:
+        optimized = braid.warp.optimize(step.run, reload=given.reload)
+        num = settle(optimized)
+    except (braid.Error, RuntimeError) as error:
+        print(f"{what}refused: {str(error)[:400]}", flush=True)
+        return captured, {}
+    print(f"{what}chosen after {num} calls; {optimized.text.splitlines()[-2]}", flush=True)
+    return captured, {"optimized, conditional": (step, optimized)}
+
+
+def audit(name, num_worlds, step):
+    """Accesses that nodes make and the plan does not know. What an audit does to the state stays done. It sees inside kernels
+    that may be loaded from their PTX."""
+    begin = time.perf_counter()
+    try:
+        optimized = braid.warp.optimize(step.run, reload=True)
+        step.begin()
+        findings = braid.audit(braid.warp._adopt(wp.get_device()), optimized.graph)
+    except braid.Error as error:
+        print(f"# {name}, {num_worlds} worlds: no audit: {str(error)[:400]}", flush=True)
+        return
+    kinds = collections.Counter(finding.kind for finding in findings)
+    print(f"# {name}, {num_worlds} worlds: an audit of {len(optimized.graph.nodes)} nodes took {time.perf_counter() - begin:.1f} s "
+          f"and found {sum(kinds[kind] for kind in OUTSIDE)} accesses outside those of the code; {dict(kinds)}", flush=True)
+    for finding in [one for one in findings if one.kind in (*OUTSIDE, "unseen")][:20]:
+        print("#   " + finding.text[:400], flush=True)
+
+
 def run(name, num_worlds, given):
     root = os.path.join(os.path.dirname(mjw.__file__), "test_data")
     try:
@@ -220,11 +270,17 @@ def run(name, num_worlds, given):
               f"{optimized.report['not_reloadable']}", flush=True)
     lines = optimized.text.splitlines()
     print("\n".join("# " + line[:300] for line in [*lines[:12], *lines[-2:]]), flush=True)
-    show(name, num_worlds, step, find_ways(optimized, given.ways))
+    steps, more = {WARP: step}, {}
+    if given.conditional:
+        found, more = find_conditional(os.path.join(root, name), num_worlds, given)
+        steps.update(found)
+    show(name, num_worlds, steps, {way: (step, play) for way, play in find_ways(optimized, given.ways).items()} | more)
     if given.islands:
-        show(name, num_worlds, step, find_islands(optimized, given.islands))
+        show(name, num_worlds, {WARP: step}, {way: (step, play) for way, play in find_islands(optimized, given.islands).items()})
     if given.orders:
         play_in_orders(step, optimized, given.orders)
+    if given.audit:
+        audit(name, num_worlds, step)
 
 
 def main():
@@ -236,6 +292,8 @@ def main():
     options.add_argument("--islands", nargs="*", type=int, metavar="LANES", help="also islands of so many lanes: 1, 4 and 8")
     options.add_argument("--reload", action="store_true", help="kernels may be loaded from their PTX")
     options.add_argument("--orders", type=int, default=0, metavar="N")
+    options.add_argument("--conditional", action="store_true", help="also with loops that end when the solver converges")
+    options.add_argument("--audit", action="store_true", help="tell of accesses outside those of the code")
     given = options.parse_args()
     if given.islands == []:
         given.islands = [1, 4, 8]
