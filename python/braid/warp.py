@@ -257,16 +257,37 @@ def _texts_of(modules: Any) -> List[str]:
 
 
 def _text_of(loaded: Any) -> Optional[str]:
-    path = str(loaded.binary_path or "")
+    module = _module_of(loaded)
+    path = _binary_of(loaded, module)
     if path.endswith(".cubin"):
-        path = _compile(loaded, path)
+        path = _compile(loaded, module, path)
     if not path.endswith(".ptx"):
         return None
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         return file.read()
 
 
-def _compile(loaded: Any, binary: str) -> str:
+def _module_of(loaded: Any) -> Any:
+    """The module that the code was made from. Before Warp 1.18 its loaded code does not tell."""
+    if hasattr(loaded, "kernel_names"):
+        return next((kernel.module for kernel in loaded.kernel_names), None)
+    modules = getattr(sys.modules.get("warp._src.context"), "user_modules", {})
+    return next((module for module in list(modules.values()) if loaded in list(module.execs.values())), None)
+
+
+def _binary_of(loaded: Any, module: Any) -> str:
+    """The path of the file that Warp has loaded, or "". Before Warp 1.18 it is that of a module that has not changed since."""
+    if hasattr(loaded, "binary_path"):
+        return str(loaded.binary_path or "")
+    if module is None or module.get_module_hash(loaded.block_dim) != loaded.module_hash:
+        return ""
+    import warp
+
+    name = module._get_compile_output_name(loaded.device, loaded.compile_arch, block_dim=loaded.block_dim)
+    return os.path.join(warp.config.kernel_cache_dir, module.get_module_identifier(loaded.block_dim), name)
+
+
+def _compile(loaded: Any, module: Any, binary: str) -> str:
     """The path of PTX beside machine code, made once by Warp from the same kernels; "" if nobody knows that they are the
     same, or Warp cannot make it. A name without the hash of its kernels (strip_hash) tells of none."""
     path = re.sub(r"\.cubin$", ".braid.ptx", binary)
@@ -274,7 +295,6 @@ def _compile(loaded: Any, binary: str) -> str:
         return ""
     if os.path.exists(path) and os.path.getmtime(path) >= os.path.getmtime(binary):
         return path
-    module = next((kernel.module for kernel in loaded.kernel_names), None)
     if module is None or module.get_module_hash(loaded.block_dim) != loaded.module_hash:
         return ""
     options = module.resolved_options[loaded.block_dim]

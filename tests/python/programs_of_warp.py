@@ -165,6 +165,26 @@ def test_ptx_that_warp_loaded_is_read(warp, tmp_path):
     assert step.report["unproven"] == [] and warp.kernel.compiled == []
 
 
+def test_the_module_of_an_older_warp_is_found(warp, tmp_path, monkeypatch):
+    """Warp 1.17 does not tell which file it has loaded."""
+    folder, loaded = tmp_path / "wp_module_6e6f77", warp.loaded
+    folder.mkdir()
+    name = os.path.basename(loaded.binary_path)
+    os.rename(loaded.binary_path, folder / name)
+    del loaded.binary_path, loaded.kernel_names
+    warp.config = types.SimpleNamespace(kernel_cache_dir=str(tmp_path))
+    module = warp.kernel
+    module.execs = {}
+    module.get_module_identifier = lambda block_dim: folder.name
+    module._get_compile_output_name = lambda device, arch, block_dim: name
+    monkeypatch.setitem(sys.modules, "warp._src.context", types.SimpleNamespace(user_modules={"module": module}))
+    assert unproven(warp) == 1 and module.compiled == []  # the module was loaded anew, or is gone
+    module.execs = {("context", 256): loaded}
+    assert unproven(warp) == 0 and len(module.compiled) == 1
+    loaded.module_hash = b"old"
+    assert unproven(warp) == 1
+
+
 def test_fills_of_warp_are_declared(warp):
     assert [name for name in ("s", "i", "l") if f"_Z20memtile_value_kernelI{name}EvPT_S0_m" in braid.warp._FILLS] == ["s", "i", "l"]
     found = braid.Imported(warp.program.device, warp.program.capture([(0, 1)]), texts=[braid.warp._FILLS, TEXT])
