@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_claim.h"
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/host_memory.h"
 #include "islands/gpu_ptx_callable.h"
 
@@ -287,39 +289,41 @@ static void free_code(const struct gpu_backend *gpu, struct gpu_island_code *cod
     braid_free(code);
 }
 
-// With load_lock held.
-static uint32_t count_unused(struct gpu_backend *gpu)
+// Frees codes that are on no list. If the device could not be made current, it only forgets them.
+static void free_codes(struct gpu_backend *gpu, struct gpu_island_code *code, bool current)
 {
-    uint32_t num = 0;
-    pthread_mutex_lock(&gpu->lock);
-    for (const struct gpu_island_code *code = gpu->island_codes; code; code = code->next)
-        num += code->references == 0;
-    pthread_mutex_unlock(&gpu->lock);
-    return num;
+    while (code) {
+        struct gpu_island_code *next = code->next;
+        free_code(gpu, code, current);
+        code = next;
+    }
 }
 
-static bool is_unused(struct gpu_backend *gpu, const struct gpu_island_code *code)
+// Takes the codes that nobody uses off the list, if there are at least so many.
+static struct gpu_island_code *take_unused(struct gpu_backend *gpu, uint32_t least)
 {
+    struct gpu_island_code *unused = NULL, **link = &gpu->island_codes;
+    uint32_t num = 0;
     pthread_mutex_lock(&gpu->lock);
-    bool unused = code->references == 0;
+    for (const struct gpu_island_code *code = *link; code; code = code->next)
+        num += code->references == 0;
+    while (num >= least && *link) {
+        struct gpu_island_code *code = *link;
+        if (code->references > 0) {
+            link = &code->next;
+            continue;
+        }
+        *link = code->next;
+        code->next = unused;
+        unused = code;
+    }
     pthread_mutex_unlock(&gpu->lock);
     return unused;
 }
 
-// With load_lock held, so that nobody finds a code that is about to go. If the device could not be
-// made current, it only forgets them.
 static void free_unused(struct gpu_backend *gpu, bool current)
 {
-    struct gpu_island_code **link = &gpu->island_codes;
-    while (*link) {
-        struct gpu_island_code *code = *link;
-        if (is_unused(gpu, code)) {
-            *link = code->next;
-            free_code(gpu, code, current);
-        } else {
-            link = &code->next;
-        }
-    }
+    free_codes(gpu, take_unused(gpu, 0), current);
 }
 
 static braid_status paste_and_load(struct gpu_backend *gpu, const struct island_parts *parts,
@@ -356,15 +360,23 @@ static braid_status load(struct gpu_backend *gpu, const struct island_parts *par
 
 static struct gpu_island_code *find(struct gpu_backend *gpu, const char *key)
 {
+    pthread_mutex_lock(&gpu->lock);
     struct gpu_island_code *code = gpu->island_codes;
     while (code && strcmp(code->key, key) != 0)
         code = code->next;
-    if (code) {
-        pthread_mutex_lock(&gpu->lock);
+    if (code)
         code->references++;
-        pthread_mutex_unlock(&gpu->lock);
-    }
+    pthread_mutex_unlock(&gpu->lock);
     return code;
+}
+
+static void insert(struct gpu_backend *gpu, struct gpu_island_code *code)
+{
+    pthread_mutex_lock(&gpu->lock);
+    code->next = gpu->island_codes;
+    gpu->island_codes = code;
+    gpu->finish_island_codes = free_unused; // as the device is closed
+    pthread_mutex_unlock(&gpu->lock);
 }
 
 // The key is taken over, also on failure.
@@ -377,8 +389,7 @@ static braid_status create(struct gpu_backend *gpu, const struct island_parts *p
         return braid_error_no_memory("the code of an island");
     }
     braid_gpu_kept_memory_free(gpu, true);
-    if (count_unused(gpu) >= MOST_UNUSED)
-        free_unused(gpu, true);
+    free_codes(gpu, take_unused(gpu, MOST_UNUSED), true);
     code->key = key;
     code->references = 1;
     braid_status status = load(gpu, parts, code);
@@ -386,9 +397,7 @@ static braid_status create(struct gpu_backend *gpu, const struct island_parts *p
         free_code(gpu, code, true);
         return status;
     }
-    code->next = gpu->island_codes;
-    gpu->island_codes = code;
-    gpu->finish_island_codes = free_unused; // as the device is closed
+    insert(gpu, code);
     *out_code = code;
     return BRAID_OK;
 }
@@ -397,17 +406,18 @@ braid_status braid_gpu_island_code_acquire(struct gpu_backend *gpu,
                                            const struct island_parts *parts,
                                            struct gpu_island_code **out_code)
 {
+    struct gpu_claim claim;
     braid_status status = BRAID_OK;
     char *key = parts_key(parts);
     if (!key)
         return braid_error_no_memory("the code of an island");
-    pthread_mutex_lock(&gpu->load_lock);
+    braid_gpu_claim(gpu, &claim, hash_bytes(key, strlen(key)));
     struct gpu_island_code *code = find(gpu, key);
     if (code)
         braid_free(key);
     else
         status = create(gpu, parts, key, &code);
-    pthread_mutex_unlock(&gpu->load_lock);
+    braid_gpu_end_claim(gpu, &claim);
     if (!status)
         *out_code = code;
     return status;

@@ -40,7 +40,7 @@ braid_status braid_island_parts_create(const struct island_layout *layout,
 void braid_island_parts_finish(struct island_parts *parts);
 
 struct gpu_island_code {
-    struct gpu_island_code *next; // guarded by gpu_backend.load_lock
+    struct gpu_island_code *next; // guarded by gpu_backend.lock
     char *key;                    // the text of its parts
     gpu_module module;
     gpu_function function;

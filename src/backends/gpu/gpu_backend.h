@@ -82,11 +82,11 @@ struct gpu_backend {
     braid_device_info info;
     struct disk_cache *cache; // keeps the run-time compiler's output; NULL: none
 
-    // Held while code is loaded or unloaded: a driver may then wait for all work on the device.
-    // Threads that only give kernels back never take it. Taken before `lock`.
-    pthread_mutex_t load_lock;
-    struct gpu_own_kernel own[GPU_NUM_OWN]; // guarded by load_lock; see braid_gpu_find_graph_kernel
-    struct gpu_island_code *island_codes;   // guarded by load_lock, as the next
+    pthread_mutex_t claim_lock;             // held for moments; see gpu_claim.h
+    pthread_cond_t claim_ended;             // one of them did
+    struct gpu_claim *claims;               // guarded by claim_lock
+    struct gpu_own_kernel own[GPU_NUM_OWN]; // each guarded by the claim on it
+    struct gpu_island_code *island_codes;   // guarded by lock, as the next
     void (*finish_island_codes)(struct gpu_backend *gpu, bool current); // NULL: there are none
 
     pthread_mutex_t lock;                  // never held during a driver call that may wait

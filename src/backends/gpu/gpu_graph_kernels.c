@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_claim.h"
 #include "backends/gpu/gpu_edit.h"
 #include "base/error.h"
 #include "base/host_memory.h"
@@ -98,12 +99,13 @@ static braid_status load(struct gpu_backend *gpu, enum gpu_graph_kernel_index in
 braid_status braid_gpu_find_graph_kernel(struct gpu_backend *gpu, enum gpu_graph_kernel_index index,
                                          gpu_function *out_function)
 {
+    struct gpu_claim claim;
     braid_status status = BRAID_OK;
     *out_function = NULL;
-    pthread_mutex_lock(&gpu->load_lock);
+    braid_gpu_claim(gpu, &claim, (uintptr_t)&gpu->own[index]);
     if (!gpu->own[index].tried && gpu->vendor->index == GPU_CUDA)
         status = load(gpu, index);
     *out_function = gpu->own[index].function;
-    pthread_mutex_unlock(&gpu->load_lock);
+    braid_gpu_end_claim(gpu, &claim);
     return status;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_claim.h"
 #include "backends/gpu/gpu_ptx_passes.h"
 #include "base/error.h"
 #include "base/host_memory.h"
@@ -15,7 +16,7 @@ struct gpu_module {
     struct gpu_code code; // as one of its kernels has it: `entry` is not the module's
     gpu_module handle;
     char *entry;         // the compiler's name for its source's expression; NULL: none
-    char *text;          // PTX made from its source, once somebody asked; guarded by load_lock
+    char *text;          // PTX made from its source, once somebody asked; guarded by a claim
     bool waits_first;    // all its kernels wait before they do anything: see gpu_ptx_early.h
     uint32_t references; // guarded by gpu_backend.lock
 };
@@ -244,7 +245,7 @@ void braid_gpu_modules_finish(struct gpu_backend *gpu, bool current)
 }
 
 // Finds the module of the code or loads it, and counts one reference to it. Called with
-// gpu_backend.load_lock held and the device current. Errors: also BRAID_UNSUPPORTED, where it is to
+// a claim on the code's key and the device current. Errors: also BRAID_UNSUPPORTED, where it is to
 // be changed and cannot be.
 static braid_status acquire_module(struct gpu_backend *gpu, const braid_kernel *kernel,
                                    const struct gpu_code *code, struct gpu_module **out_module)
@@ -299,13 +300,14 @@ static braid_status compile_text(struct gpu_backend *gpu, const struct gpu_kerne
 {
     struct gpu_module *module = kernel->module;
     struct gpu_compiled compiled = { 0 };
+    struct gpu_claim claim;
     braid_status status = BRAID_OK;
-    pthread_mutex_lock(&gpu->load_lock);
+    braid_gpu_claim(gpu, &claim, (uintptr_t)kernel->code.key);
     if (!module->text)
         status = braid_gpu_compile(gpu, kernel->entry, &kernel->code, true, &compiled);
     if (!status && !module->text)
         module->text = compiled.image;
-    pthread_mutex_unlock(&gpu->load_lock);
+    braid_gpu_end_claim(gpu, &claim);
     return status;
 }
 
@@ -546,11 +548,12 @@ static braid_status find_or_load(struct gpu_backend *gpu, const braid_kernel *ke
     struct gpu_kernel *loaded = find_kernel(gpu, code);
     braid_status status = BRAID_OK;
     if (!loaded) {
-        pthread_mutex_lock(&gpu->load_lock);
+        struct gpu_claim claim;
+        braid_gpu_claim(gpu, &claim, (uintptr_t)code->key);
         loaded = find_kernel(gpu, code);
         if (!loaded)
             status = create_kernel(gpu, kernel, code, &loaded);
-        pthread_mutex_unlock(&gpu->load_lock);
+        braid_gpu_end_claim(gpu, &claim);
     }
     *out_kernel = loaded;
     return status;

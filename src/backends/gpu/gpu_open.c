@@ -254,7 +254,8 @@ static void free_backend(struct gpu_backend *gpu)
     pthread_cond_destroy(&gpu->callbacks_ended);
     pthread_mutex_destroy(&gpu->record_lock);
     pthread_mutex_destroy(&gpu->lock);
-    pthread_mutex_destroy(&gpu->load_lock);
+    pthread_cond_destroy(&gpu->claim_ended);
+    pthread_mutex_destroy(&gpu->claim_lock);
     braid_disk_cache_close(gpu->cache);
     braid_free(gpu);
 }
@@ -341,7 +342,8 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     gpu->info.backend = vendor->name;
     gpu->info.ordinal = ordinal;
     snprintf(gpu->label, sizeof(gpu->label), "%s:%u", vendor->name, ordinal);
-    pthread_mutex_init(&gpu->load_lock, NULL);
+    pthread_mutex_init(&gpu->claim_lock, NULL);
+    pthread_cond_init(&gpu->claim_ended, NULL);
     pthread_mutex_init(&gpu->lock, NULL);
     pthread_mutex_init(&gpu->record_lock, NULL);
     pthread_cond_init(&gpu->callbacks_ended, NULL);
