@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_assemble.h"
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_claim.h"
 #include "backends/gpu/gpu_kept_memory.h"
@@ -332,7 +333,7 @@ static braid_status paste_and_load(struct gpu_backend *gpu, const struct island_
     char *text = braid_island_parts_paste(parts, walker);
     if (!text)
         return braid_error_no_memory("the code of an island");
-    gpu_result result = gpu->api->module_load(&code->module, text);
+    gpu_result result = braid_gpu_load_text(gpu, "an island", text, &code->module);
     braid_free(text);
     if (result)
         code->module = NULL;

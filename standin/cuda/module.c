@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../ptx/ptx_code.h"
+#include "../standin_code.h"
 #include "../standin_control.h"
 #include "context.h"
 #include "entry.h"
@@ -233,6 +234,8 @@ CUresult module_load(CUcontext context, const char *image, CUmodule *out_module,
     *out_error = "no image";
     if (out_module == NULL || image == NULL)
         return CUDA_ERROR_INVALID_VALUE;
+    if (strncmp(image, STANDIN_CODE_MARK, strlen(STANDIN_CODE_MARK)) == 0)
+        return load(context, image + strlen(STANDIN_CODE_MARK), out_module, out_error);
     char *text = instead_of(image);
     CUresult result = load(context, text != NULL ? text : image, out_module, out_error);
     free(text);

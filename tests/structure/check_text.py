@@ -41,7 +41,7 @@ WITHOUT_SUBJECT = re.compile(r"(of|those|likewise)\b", re.I)
 FILE_NAME = re.compile(r"(?<![\w./*-])(?:[\w.-]+/)*[\w-][\w.-]*\.(?:c|h|cu|ptx|py|cpp|hpp|sh)(?![\w*/]|\.\w)")
 FOLDER_NAME = re.compile(r"(?<![\w./-])(?:src|addons)/[\w/-]*\w(?![\w.*])")
 # Files of others, which comments may name.
-OTHERS_FILES = {"NAME.c", "NAME.ptx", "cmocka.h", "cuda.h", "hip/hip_runtime_api.h", "hip/hiprtc.h", "hsa.h", "nvrtc.h", "nvtxDetail/nvtxTypes.h",
+OTHERS_FILES = {"NAME.c", "NAME.ptx", "cmocka.h", "cuda.h", "hip/hip_runtime_api.h", "hip/hiprtc.h", "hsa.h", "nvJitLink.h", "nvrtc.h", "nvtxDetail/nvtxTypes.h",
                 "stdatomic.h", "stdint.h"}
 
 

@@ -13,6 +13,7 @@
 __attribute__((constructor)) static void keep_no_code(void)
 {
     setenv("BRAID_CACHE", "off", 0);
+    setenv("BRAID_NVJITLINK", "off", 0); // the stand-in driver runs no machine code
 }
 
 _Noreturn void skip_program(const char *reason)

@@ -261,6 +261,14 @@ static const struct gpu_vendor_nodes nodes = {
 
 static const char *const libraries[] = { "libcuda.so.1", "libcuda.so", NULL };
 
+static const char *const assembler_libraries[] = {
+    "libnvJitLink.so.13",
+    "libnvJitLink.so.12",
+    "libnvJitLink.so",
+    "/usr/local/cuda/lib64/libnvJitLink.so",
+    NULL,
+};
+
 static const char *const compiler_libraries[] = {
     "libnvrtc.so.13",
     "libnvrtc.so.12",
@@ -392,6 +400,7 @@ const struct gpu_vendor braid_gpu_cuda = {
     .name = "cuda",
     .libraries = libraries,
     .compiler_libraries = compiler_libraries,
+    .assembler_libraries = assembler_libraries,
     // CUdevice_attribute
     .attributes = {
         [GPU_MAX_THREADS] = 1,

@@ -390,4 +390,20 @@ struct gpu_compiler_api {
     const char *(*error_string)(gpu_result result);
 };
 
+// nvJitLink, which makes machine code of text. CUDA only.
+typedef struct gpu_assembly_handle *gpu_assembly;
+
+struct gpu_assembler_api {
+    gpu_result (*create)(gpu_assembly *assembly, uint32_t num_options, const char *const *options);
+    gpu_result (*destroy)(gpu_assembly *assembly);
+    gpu_result (*add)(gpu_assembly assembly, int kind, const void *data, size_t bytes,
+                      const char *name);
+    gpu_result (*complete)(gpu_assembly assembly);
+    gpu_result (*code_bytes)(gpu_assembly assembly, size_t *bytes);
+    gpu_result (*code)(gpu_assembly assembly, void *code);
+    gpu_result (*log_bytes)(gpu_assembly assembly, size_t *bytes);
+    gpu_result (*log)(gpu_assembly assembly, char *log);
+    gpu_result (*version)(unsigned *major, unsigned *minor); // since 12.3
+};
+
 #endif

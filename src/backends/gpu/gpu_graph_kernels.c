@@ -2,6 +2,7 @@
 // The kernels of Braid's own that stand in driver graphs.
 #include <string.h>
 
+#include "backends/gpu/gpu_assemble.h"
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_claim.h"
 #include "backends/gpu/gpu_edit.h"
@@ -77,7 +78,7 @@ static braid_status load(struct gpu_backend *gpu, enum gpu_graph_kernel_index in
     char *text = make_text(index);
     if (!text)
         return braid_error_no_memory("a kernel of Braid's own");
-    gpu_result result = gpu->api->module_load(&module, text);
+    gpu_result result = braid_gpu_load_text(gpu, kernels[index].entry, text, &module);
     braid_free(text);
     if (result == GPU_SUCCESS) {
         slot = &gpu->api->module_function;

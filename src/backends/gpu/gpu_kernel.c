@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_assemble.h"
 #include "backends/gpu/gpu_claim.h"
 #include "backends/gpu/gpu_ptx_passes.h"
 #include "base/error.h"
@@ -151,7 +152,7 @@ static braid_status load_text(const struct gpu_backend *gpu, const braid_kernel 
         return braid_error_no_memory("a kernel's text");
     if (!changed)
         return needed ? refuse_changes(kernel, code, reason.text) : BRAID_OK;
-    gpu_result result = gpu->api->module_load(&module->handle, changed);
+    gpu_result result = braid_gpu_load_text(gpu, kernel->name, changed, &module->handle);
     braid_free(changed);
     module->waits_first = result == GPU_SUCCESS && changes & KERNEL_WAITS_FIRST;
     if (!braid_gpu_refuses_text(result))

@@ -27,9 +27,11 @@ struct gpu_symbol_table {
     size_t num_rows;
 };
 
-// The driver's functions (struct gpu_api) and the run-time compiler's (struct gpu_compiler_api).
+// The functions of the driver (struct gpu_api), of the run-time compiler (struct gpu_compiler_api)
+// and of nvJitLink (struct gpu_assembler_api).
 extern const struct gpu_symbol_table braid_gpu_symbols;
 extern const struct gpu_symbol_table braid_gpu_compiler_symbols;
+extern const struct gpu_symbol_table braid_gpu_assembler_symbols;
 
 // Opens the first of `libraries` (ended by NULL) that exports every required symbol, and fills
 // `slots`. On failure returns NULL, leaves `slots` as it was, and writes each attempt and its

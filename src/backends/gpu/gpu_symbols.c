@@ -6,6 +6,7 @@
 // A row has the slot, and the names of a vendor, of which one must be there or may.
 #define SLOT(name) .offset = offsetof(struct gpu_api, name)
 #define COMPILER_SLOT(name) .offset = offsetof(struct gpu_compiler_api, name)
+#define ASSEMBLER_SLOT(name) .offset = offsetof(struct gpu_assembler_api, name)
 #define CUDA(...) .names[GPU_CUDA] = { __VA_ARGS__ }
 #define HIP(...) .names[GPU_HIP] = { __VA_ARGS__ }
 #define MAY_CUDA(...) CUDA(__VA_ARGS__), .optional[GPU_CUDA] = true
@@ -198,6 +199,18 @@ static const struct gpu_symbol compiler_rows[] = {
     { COMPILER_SLOT(error_string), CUDA("nvrtcGetErrorString"), HIP("hiprtcGetErrorString") },
 };
 
+static const struct gpu_symbol assembler_rows[] = {
+    { ASSEMBLER_SLOT(create), CUDA("nvJitLinkCreate") },
+    { ASSEMBLER_SLOT(destroy), CUDA("nvJitLinkDestroy") },
+    { ASSEMBLER_SLOT(add), CUDA("nvJitLinkAddData") },
+    { ASSEMBLER_SLOT(complete), CUDA("nvJitLinkComplete") },
+    { ASSEMBLER_SLOT(code_bytes), CUDA("nvJitLinkGetLinkedCubinSize") },
+    { ASSEMBLER_SLOT(code), CUDA("nvJitLinkGetLinkedCubin") },
+    { ASSEMBLER_SLOT(log_bytes), CUDA("nvJitLinkGetErrorLogSize") },
+    { ASSEMBLER_SLOT(log), CUDA("nvJitLinkGetErrorLog") },
+    { ASSEMBLER_SLOT(version), MAY_CUDA("nvJitLinkVersion") },
+};
+
 const struct gpu_symbol_table braid_gpu_symbols = {
     driver_rows,
     sizeof(driver_rows) / sizeof(driver_rows[0]),
@@ -206,4 +219,9 @@ const struct gpu_symbol_table braid_gpu_symbols = {
 const struct gpu_symbol_table braid_gpu_compiler_symbols = {
     compiler_rows,
     sizeof(compiler_rows) / sizeof(compiler_rows[0]),
+};
+
+const struct gpu_symbol_table braid_gpu_assembler_symbols = {
+    assembler_rows,
+    sizeof(assembler_rows) / sizeof(assembler_rows[0]),
 };

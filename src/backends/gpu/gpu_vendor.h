@@ -102,11 +102,12 @@ struct gpu_vendor_nodes {
 
 struct gpu_vendor {
     enum gpu_vendor_index index;
-    const char *name;                      // "cuda"
-    const char *const *libraries;          // names to try, ended by NULL
-    const char *const *compiler_libraries; // the same for the run-time compiler
-    int attributes[GPU_NUM_ATTRIBUTES];    // the vendor's numbers
-    const struct player *const *players;   // see backend_ops
+    const char *name;                       // "cuda"
+    const char *const *libraries;           // names to try, ended by NULL
+    const char *const *compiler_libraries;  // the same for the run-time compiler
+    const char *const *assembler_libraries; // the same for nvJitLink; NULL: the vendor has none
+    int attributes[GPU_NUM_ATTRIBUTES];     // the vendor's numbers
+    const struct player *const *players;    // see backend_ops
     // While a thread waits for an event, other calls with it wait too: it is polled instead.
     bool waiting_locks_events;
 
