@@ -18,6 +18,8 @@
 #     stamped    which part of the code that writes times costs what; among times
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
+#     first      the first exec of a process without any cache, and the longest frame while a runner makes an island, with nvJitLink
+#                and without
 #     loops      loops on streams, as a graph and as islands: the contract suite, and what an iteration costs
 #     audit      1,000 graphs with a wrong declaration each, and 1,000 with a missing order: the audit names all;
 #                its time beside the frame's
@@ -621,19 +623,41 @@ racecheck_of_island() { # seed
 }
 
 islands() {
-    export BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island BRAID_CACHE=$build/island-cache
+    # Empty: nvJitLink is looked for, which tests do not.
+    export BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island BRAID_CACHE=$build/island-cache BRAID_NVJITLINK=
     step contract-island contract_of_islands
     step random-islands in_shares 14 timeout 200 "$build/tests/contract/contract" random_graphs_keep_every_order
     step memcheck-island sanitized memcheck \
         "$build/tests/contract/contract" a_launch_keeps_the_graphs_order memory_is_copied_and_filled
     for seed in 3 8 21; do step "racecheck-island-$seed" racecheck_of_island $seed; done
-    unset BRAID_TEST_BACKEND BRAID_TEST_MODE BRAID_CACHE
+    unset BRAID_TEST_BACKEND BRAID_TEST_MODE BRAID_CACHE BRAID_NVJITLINK
     step islands-faults "$build/tests/gpu/gpu_islands_bear_faults_and_company"
     step many "$build/bench/bench_gpu_many"
     step islands "$build/bench/bench_gpu_islands"
     for way in "by hand" none "the whole" chosen; do
         step "alone-${way// /-}" "$build/bench/bench_gpu_islands" alone "$way"
     done
+}
+
+# NVJITLINK: the path of the library, where the loader does not find it.
+first() {
+    local library name way run
+    for library in "${NVJITLINK:-}" off; do
+        name=${library:+${library##*/}}
+        for way in graph island runner; do
+            for run in 1 2 3; do
+                BRAID_CACHE=off CUDA_CACHE_DISABLE=1 BRAID_NVJITLINK=$library \
+                    step "first-$way-${name:-found}-$run" "$build/bench/bench_gpu_first" "$way"
+            done
+        done
+        # The same islands by both compilers: nvJitLink makes relocatable code first.
+        BRAID_NVJITLINK=$library step "islands-by-${name:-found}" "$build/bench/bench_gpu_islands"
+    done
+    for run in cold warm; do
+        BRAID_CACHE=$build/first-cache CUDA_CACHE_DISABLE=1 BRAID_NVJITLINK=${NVJITLINK:-} \
+            step "first-cached-$run" "$build/bench/bench_gpu_first" island
+    done
+    grep -H '^runner\|^island\|^graph' "$results"/first-*.log
 }
 
 groups_of() { # mode places devices frames
@@ -675,11 +699,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frames times sweep large rigid wide loops solver audit derived imported captures blackbox islands adapters}"; do
+for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frames times sweep large rigid wide loops solver audit derived imported captures blackbox islands first adapters}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | group_imports | ranks | recorded | stamped | times | torch | torch_ranks | vulkan | warp) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | first | frames | sweep | large | rigid | wide | loops | solver | audit | derived | imported | captures | blackbox | islands | adapters | beside | beside_cpu | devices | group_imports | ranks | recorded | stamped | times | torch | torch_ranks | vulkan | warp) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
