@@ -247,10 +247,13 @@ int main(void)
         return 77;
     }
     must(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, NUM_BODIES * sizeof(float), &state));
+    printf("<!-- default: Braid as it comes | Braid streams | Braid graph | "
+           "Braid graph, no early start | Braid, one island; figures: us a step -->\n");
     printf("| a step of %d kernels with changed arguments | us a step | steps a second |\n",
            NUM_KERNELS);
     printf("|---|---|---|\n");
     run_by_hand(device, state);
+    run_braid(device, state, (braid_exec_options){ 0 }, "Braid as it comes");
     run_braid(device, state, (braid_exec_options){ .mode = BRAID_MODE_STREAMS }, "Braid streams");
     run_braid(device, state, (braid_exec_options){ .mode = BRAID_MODE_GRAPH }, "Braid graph");
     run_braid(device, state,

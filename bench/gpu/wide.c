@@ -208,6 +208,7 @@ int main(void)
     for (int i = 0; i < 2; i++)
         memory.vectors[i] = allocate(device, DECODE_MOST_ROWS * sizeof(float));
     printf(
+        "<!-- default: Braid | Braid without early start | Braid on the default stream -->\n"
         "| us a frame | graph by hand, as declared | by hand, programmatic | Braid | Braid "
         "without early start | Braid on the default stream | Braid to as declared | to "
         "programmatic | early starts | prefetches |\n|---|---|---|---|---|---|---|---|---|---|\n");
