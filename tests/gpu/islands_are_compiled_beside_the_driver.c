@@ -3,6 +3,7 @@
 // becomes of that, the driver compiles the same text, frames are right, and the log tells why.
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,25 +200,58 @@ static void calls_that_change_nothing_may_fail(void **state)
     assert_int_equal(unsetenv("BRAID_STANDIN_NVJITLINK_FAIL"), 0);
 }
 
+// A frame of a runner whose island is loaded while such calls fail, and the runner's reason.
+static void play_while_loads_fail(const char *rules, char reason[MOST_LOG])
+{
+    struct island_chain chain;
+    braid_runner *runner;
+    braid_runner_info info;
+    begin(true);
+    island_chain_make(&chain, &island_other);
+    check_ok(braid_runner_create(chain.device, chain.graph, NULL, &runner));
+    await_hold();
+    fail_calls(rules);
+    atomic_store(&may_go_on, true);
+    (void)runner_await_way(runner);
+    fail_calls(NULL);
+    check_ok(braid_runner_launch(runner, NULL));
+    check_ok(braid_runner_wait(runner));
+    braid_runner_get_info(runner, &info);
+    snprintf(reason, MOST_LOG, "%s", info.reason);
+    assert_int_equal(chain.ran[0], 1);
+    braid_runner_destroy(runner);
+}
+
 // As a driver does that is older than nvJitLink.
 static void a_driver_may_refuse_its_code(void **state)
 {
     (void)state;
-    begin(true);
-    struct island_chain chain;
-    braid_runner *runner;
-    island_chain_make(&chain, &island_other);
-    check_ok(braid_runner_create(chain.device, chain.graph, NULL, &runner));
-    await_hold();
-    fail_calls("cuModuleLoadData:1=209");
-    atomic_store(&may_go_on, true);
-    (void)runner_await_way(runner);
-    fail_calls(NULL);
+    char reason[MOST_LOG];
+    play_while_loads_fail("cuModuleLoadData:1=209", reason);
     check_told("an island: it does not take nvJitLink's machine code");
-    check_ok(braid_runner_launch(runner, NULL));
-    check_ok(braid_runner_wait(runner));
-    assert_int_equal(chain.ran[0], 1);
-    braid_runner_destroy(runner);
+}
+
+// Either its code, or the text behind a failure of nvJitLink, or the text behind refused code.
+static void a_load_may_fail(void **state)
+{
+    static const struct {
+        const char *library, *driver, *reason;
+    } failures[] = {
+        { "none=0", "cuModuleLoadData:1=999", "999" },
+        { "nvJitLinkGetLinkedCubin=6", "cuModuleLoadData:1=999", "999" },
+        { "none=0", "cuModuleLoadData:1+=209", "the plan has none" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+        char reason[MOST_LOG];
+        reset_standin();
+        assert_int_equal(setenv("BRAID_STANDIN_NVJITLINK_FAIL", failures[i].library, 1), 0);
+        play_while_loads_fail(failures[i].driver, reason);
+        assert_int_equal(unsetenv("BRAID_STANDIN_NVJITLINK_FAIL"), 0);
+        if (!strstr(reason, failures[i].reason))
+            fail_msg("case %zu: the runner tells: %s", i, reason);
+        finish_standin();
+    }
 }
 
 // A device that is opened anew finds the code on disk.
@@ -269,6 +303,7 @@ int main(int argc, char **argv)
         standin_test(any_call_of_it_may_fail),
         standin_test(calls_that_change_nothing_may_fail),
         standin_test(a_driver_may_refuse_its_code),
+        standin_test(a_load_may_fail),
         standin_test(its_code_is_kept),
     };
     const struct CMUnitTest without[] = { standin_test(without_it_the_driver_compiles) };

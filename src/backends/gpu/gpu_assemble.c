@@ -29,6 +29,7 @@ struct assembler {
 };
 
 static struct assembler assembler = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static const struct gpu_assembler_api *const api = &assembler.api;
 
 // The log is told, since no call fails.
 static void note(const char *name, const char *reason)
@@ -115,10 +116,10 @@ static void refuse(const struct assembly *assembly, const char *call, gpu_result
 {
     char reason[900];
     size_t bytes = 0;
-    char *log = !assembly->handle || assembler.api.log_bytes(assembly->handle, &bytes) || bytes < 2
+    char *log = !assembly->handle || api->log_bytes(assembly->handle, &bytes) || bytes < 2
                     ? NULL
                     : braid_allocate_zeroed(bytes + 1, 1);
-    const bool has_log = log && assembler.api.log(assembly->handle, log) == GPU_SUCCESS;
+    const bool has_log = log && api->log(assembly->handle, log) == GPU_SUCCESS;
     snprintf(reason, sizeof(reason), "%s returned %d%s%.700s", call, (int)result,
              has_log ? ": " : "", has_log ? log : "");
     braid_free(log);
@@ -128,7 +129,7 @@ static void refuse(const struct assembly *assembly, const char *call, gpu_result
 static void read_code(struct assembly *assembly)
 {
     size_t bytes = 0;
-    gpu_result result = assembler.api.code_bytes(assembly->handle, &bytes);
+    gpu_result result = api->code_bytes(assembly->handle, &bytes);
     if (result || bytes == 0) {
         refuse(assembly, "nvJitLinkGetLinkedCubinSize", result);
         return;
@@ -138,7 +139,7 @@ static void read_code(struct assembly *assembly)
         note(assembly->name, "memory ran out");
         return;
     }
-    result = assembler.api.code(assembly->handle, code);
+    result = api->code(assembly->handle, code);
     if (result) {
         refuse(assembly, "nvJitLinkGetLinkedCubin", result);
         braid_free(code);
@@ -153,24 +154,24 @@ static void assemble(struct assembly *assembly)
 {
     enum { INPUT_PTX = 2 }; // nvJitLinkInputType
     const char *const options[] = { assembly->option };
-    gpu_result result = assembler.api.create(&assembly->handle, 1, options);
+    gpu_result result = api->create(&assembly->handle, 1, options);
     if (result) {
         assembly->handle = NULL;
         refuse(assembly, "nvJitLinkCreate", result);
         return;
     }
     const char *call = "nvJitLinkAddData";
-    result = assembler.api.add(assembly->handle, INPUT_PTX, assembly->text,
-                               strlen(assembly->text) + 1, assembly->name);
+    result = api->add(assembly->handle, INPUT_PTX, assembly->text, strlen(assembly->text) + 1,
+                      assembly->name);
     if (!result) {
         call = "nvJitLinkComplete";
-        result = assembler.api.complete(assembly->handle);
+        result = api->complete(assembly->handle);
     }
     if (result)
         refuse(assembly, call, result);
     else
         read_code(assembly);
-    result = assembler.api.destroy(&assembly->handle);
+    result = api->destroy(&assembly->handle);
     if (result)
         note(assembly->name, "nvJitLink keeps its memory");
 }
