@@ -284,7 +284,7 @@ def _binary_of(loaded: Any, module: Any) -> str:
     import warp
 
     name = module._get_compile_output_name(loaded.device, loaded.compile_arch, block_dim=loaded.block_dim)
-    return os.path.join(warp.config.kernel_cache_dir, module.get_module_identifier(loaded.block_dim), name)
+    return str(os.path.join(warp.config.kernel_cache_dir, module.get_module_identifier(loaded.block_dim), name))
 
 
 def _compile(loaded: Any, module: Any, binary: str) -> str:
