@@ -412,8 +412,9 @@ struct lookahead {
     struct plan_pass *pass;
     uint32_t *first, *next;
     uint64_t *free_ns; // by lane: when its last unit has ended
-    uint32_t soonest[NUM_SOONEST];
+    uint32_t soonest[NUM_SOONEST + 1];
     int num_soonest;
+    bool looks_ahead; // or units start as early as they can
 };
 
 // Where a unit stands on a lane: behind another unit there, or PLAN_NONE.
@@ -489,7 +490,8 @@ static uint64_t end_of_paths(const struct lookahead *ahead, const struct gap *ga
     const struct plan_pass *pass = ahead->pass;
     const struct plan_graph *plan = pass->plan;
     uint64_t last_ns = gap->start_ns + path_ahead(pass, unit);
-    for (uint32_t e = plan->succ_first[unit]; e < plan->succ_first[unit + 1]; e++) {
+    uint32_t e = plan->succ_first[unit], end = ahead->looks_ahead ? plan->succ_first[unit + 1] : e;
+    for (; e < end; e++) {
         const uint32_t succ = plan->succ_nodes[e];
         const uint64_t end_ns = start_behind(ahead, gap, unit, succ) + path_ahead(pass, succ);
         last_ns = end_ns > last_ns ? end_ns : last_ns;
@@ -503,14 +505,10 @@ static void list_soonest(struct lookahead *ahead)
     ahead->num_soonest = 0;
     for (uint32_t lane = 0; lane < ahead->pass->max_lanes; lane++) {
         int at = ahead->num_soonest;
-        while (at > 0 && ahead->free_ns[ahead->soonest[at - 1]] > ahead->free_ns[lane])
-            at--;
-        if (at == NUM_SOONEST)
-            continue;
-        ahead->num_soonest += ahead->num_soonest < NUM_SOONEST;
-        for (int i = ahead->num_soonest - 1; i > at; i--)
-            ahead->soonest[i] = ahead->soonest[i - 1];
+        for (; at > 0 && ahead->free_ns[ahead->soonest[at - 1]] > ahead->free_ns[lane]; at--)
+            ahead->soonest[at] = ahead->soonest[at - 1];
         ahead->soonest[at] = lane;
+        ahead->num_soonest += ahead->num_soonest < NUM_SOONEST;
     }
 }
 
@@ -530,13 +528,13 @@ static void tell_successors(struct lookahead *ahead, const struct gap *gap, uint
 static struct gap choose_gap(struct lookahead *ahead, uint32_t unit)
 {
     const struct plan_pass *pass = ahead->pass;
-    const struct ahead edges = { .first = pass->plan->pred_first, .nodes = pass->plan->pred_nodes };
-    const struct arrival arrival = find_plain_arrival(pass, &edges, unit);
-    struct gap best = find_gap(ahead, &arrival, unit, 0);
-    list_soonest(ahead);
+    const struct arrival *arrival = &pass->arrivals[unit]; // all that it comes after have told it
+    struct gap best = find_gap(ahead, arrival, unit, 0);
+    if (ahead->looks_ahead)
+        list_soonest(ahead);
     uint64_t best_ns = end_of_paths(ahead, &best, unit);
     for (uint32_t lane = 1; lane < pass->max_lanes; lane++) {
-        const struct gap gap = find_gap(ahead, &arrival, unit, lane);
+        const struct gap gap = find_gap(ahead, arrival, unit, lane);
         const uint64_t end_ns = end_of_paths(ahead, &gap, unit);
         if (end_ns < best_ns || (end_ns == best_ns && gap.start_ns < best.start_ns)) {
             best = gap;
@@ -559,26 +557,6 @@ static void put_in_gap(struct lookahead *ahead, uint32_t unit)
     pass->lane_of[unit] = best.lane;
 }
 
-static void place_all(struct lookahead *ahead)
-{
-    struct plan_pass *pass = ahead->pass;
-    const struct plan_graph *plan = pass->plan;
-    for (uint32_t unit = 0; unit < plan->num_units; unit++) {
-        pass->left[unit] = plan->pred_first[unit + 1] - plan->pred_first[unit];
-        if (!pass->left[unit])
-            plan_bits_add(&pass->ready, pass->ranks.rank_of[unit]);
-    }
-    for (uint32_t num = 0; num < plan->num_units; num++) {
-        const uint32_t rank = plan_bits_lowest(&pass->ready), unit = pass->ranks.unit_at[rank];
-        plan_bits_remove(&pass->ready, rank);
-        put_in_gap(ahead, unit);
-        pass->sequence[num] = unit;
-        for (uint32_t e = plan->succ_first[unit]; e < plan->succ_first[unit + 1]; e++)
-            if (--pass->left[plan->succ_nodes[e]] == 0)
-                plan_bits_add(&pass->ready, pass->ranks.rank_of[plan->succ_nodes[e]]);
-    }
-}
-
 bool braid_plan_may_look_ahead(const struct plan_pass *pass)
 {
     enum { MOST_UNITS = 1024 }; // a unit looks at all units placed before
@@ -586,27 +564,47 @@ bool braid_plan_may_look_ahead(const struct plan_pass *pass)
            pass->costs->model.wait_ns;
 }
 
-// The keys are the paths ahead, with waits or without. Equal ones go by the path without waits.
-static void rank(struct plan_pass *pass, bool with_waits)
+// Ranks the units. Equal ones go by the path without waits.
+static void rank(struct plan_pass *pass, const struct ahead *edges, enum ahead_order order)
 {
+    const struct plan_graph *plan = pass->plan;
+    const bool spares_waits = order == AHEAD_PATH || order == AHEAD_INTO_GAPS;
     braid_plan_pass_order_by_path(pass);
-    braid_plan_pass_key_by_path(pass, with_waits ? pass->costs->model.wait_ns : 0);
+    braid_plan_pass_key_by_path(pass, spares_waits ? 0 : pass->costs->model.wait_ns);
+    for (uint32_t i = 0; i < plan->num_nodes && order == AHEAD_THROUGH; i++) {
+        uint32_t node = plan_ordered_node(plan, i);
+        pass->start_ns[node] = find_plain_arrival(pass, edges, node).first_ns;
+        pass->keys[node] -= pass->start_ns[node];
+    }
+    if (order == AHEAD_SUCCESSORS)
+        memset(pass->keys, 0xff, plan->num_nodes * sizeof(*pass->keys));
+    for (uint32_t e = 0; e < plan->num_edges && order == AHEAD_SUCCESSORS; e++)
+        pass->keys[plan->pred_nodes[e]]--;
     plan_pass_rank(pass);
 }
 
 // Without bundles a unit is a node, and there are at most as many lanes. The lists are in room that
 // a pass does not need between runs.
-void braid_plan_look_ahead(struct plan_pass *pass, bool with_waits)
+void braid_plan_look_ahead(struct plan_pass *pass, enum ahead_order order)
 {
     const uint32_t num = pass->plan->num_units;
-    struct lookahead ahead = { pass, pass->renamed, pass->pins, .free_ns = pass->scratch[0] };
-    rank(pass, with_waits);
-    memset(ahead.first, 0xff, pass->max_lanes * sizeof(*ahead.first));
+    const struct ahead edges = { pass->plan->pred_first, pass->plan->pred_nodes,
+                                 pass->plan->succ_first, pass->plan->succ_nodes, true };
+    struct lookahead ahead = { pass, pass->renamed, pass->pins, .free_ns = pass->scratch[0],
+                               .looks_ahead = order == AHEAD_PATH };
+    pass->mode = PASS_BY_KEY;
+    rank(pass, &edges, order);
     memset(ahead.free_ns, 0, pass->max_lanes * sizeof(*ahead.free_ns));
     for (uint32_t unit = 0; unit < num; unit++)
         pass->arrivals[unit] = (struct arrival){ .lane = PLAN_NONE };
-    place_all(&ahead);
+    begin(pass, &edges, true);
+    for (uint32_t i = 0; i < num; i++) {
+        const uint32_t at = plan_bits_lowest(&pass->ready), unit = pass->ranks.unit_at[at];
+        plan_bits_remove(&pass->ready, at);
+        put_in_gap(&ahead, unit);
+        pass->sequence[i] = unit;
+        release(pass, &edges, unit, true);
+    }
     memcpy(pass->keys, pass->start_ns, num * sizeof(*pass->keys));
     memcpy(pass->pins, pass->lane_of, num * sizeof(*pass->pins));
-    pass->mode = PASS_BY_KEY;
 }

@@ -114,8 +114,12 @@ void braid_plan_ranks_finish(struct plan_ranks *ranks);
 // Not if waits cost nothing, or the graph has bundles, hints, several places, or too many units.
 bool braid_plan_may_look_ahead(const struct plan_pass *pass);
 
-// Sets keys and pins of a pass forward that makes this plan. The ready unit that goes next has the
-// heaviest path ahead, with waits or without.
-void braid_plan_look_ahead(struct plan_pass *pass, bool with_waits);
+// Which ready unit goes next: it has the heaviest path ahead with waits (HEFT) or without (ISH).
+// Or it has the heaviest path through it (CPOP), or the most successors. AHEAD_PATH looks ahead.
+enum ahead_order { AHEAD_WITH_WAITS, AHEAD_PATH, AHEAD_INTO_GAPS, AHEAD_THROUGH, AHEAD_SUCCESSORS };
+#define NUM_AHEAD_ORDERS (AHEAD_SUCCESSORS + 1)
+
+// Sets keys and pins of a pass forward that makes this plan.
+void braid_plan_look_ahead(struct plan_pass *pass, enum ahead_order order);
 
 #endif

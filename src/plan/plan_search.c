@@ -145,7 +145,7 @@ static braid_status plan_issue(struct plan_pass *pass, struct plan_placement *ou
 #define MOST_VISITS_OF_STEPS 250000
 #define MOST_STEPS 512
 #define NUM_STARTS (4 * NUM_PASS_MODES)
-#define NUM_STARTS_AHEAD 2
+#define NUM_AHEAD_IF_CHOSEN 2 // where the number of lanes is chosen
 // With fewer edges a unit, an edge that others imply changes no number of steps.
 #define USUAL_EDGES 8
 // Where the number of lanes is chosen, many numbers are tried, each with this part of the visits.
@@ -422,7 +422,7 @@ static braid_status start_anew(struct search *search, uint32_t number)
     if (number < NUM_STARTS)
         start(&search->pass, number);
     else
-        braid_plan_look_ahead(&search->pass, number == NUM_STARTS);
+        braid_plan_look_ahead(&search->pass, (enum ahead_order)(number - NUM_STARTS));
     braid_status status = improve(search);
     search->pass.takes_first_lane = false;
     return status;
@@ -481,15 +481,6 @@ static braid_status search_all(struct search *search)
     return status;
 }
 
-static braid_status run_search(struct search *search, uint32_t max_lanes)
-{
-    braid_status status = allocate_search(search, max_lanes)
-                              ? search_all(search)
-                              : braid_error_no_memory("the search for a plan");
-    finish(search);
-    return status;
-}
-
 static braid_status improve_placement(struct plan_tries *tries, uint32_t max_lanes,
                                       struct plan_placement *placement)
 {
@@ -506,9 +497,14 @@ static braid_status improve_placement(struct plan_tries *tries, uint32_t max_lan
                              .patience = least(patience, MOST_STEPS),
                              .num_starts = least(MOST_VISITS_OF_STARTS / visits, NUM_STARTS),
                              .num_ahead =
-                                 least(MOST_VISITS_OF_STARTS_AHEAD / visits, NUM_STARTS_AHEAD),
+                                 least(MOST_VISITS_OF_STARTS_AHEAD / visits,
+                                       tries->by_makespan ? NUM_AHEAD_ORDERS : NUM_AHEAD_IF_CHOSEN),
                              .num_steps = least(MOST_VISITS_OF_STEPS / 3 / visits, MOST_STEPS) };
-    return run_search(&search, lanes);
+    braid_status status = allocate_search(&search, lanes)
+                              ? search_all(&search)
+                              : braid_error_no_memory("the search for a plan");
+    finish(&search);
+    return status;
 }
 
 // A list plan that is improved may be too long before, so it is not given up.
