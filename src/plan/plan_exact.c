@@ -169,7 +169,7 @@ static void find_exact_units(const struct plan_graph *plan, const struct plan_co
 // ---- plans ----
 
 #define FEW_UNITS 11
-#define MOST_VISITS_OF_FEW 72000u // in the number of lanes
+#define MOST_VISITS_OF_FEW 160000u // in the number of lanes
 #define MOST_VISITS_OF_MORE 12000u
 #define MOST_LIMIT_NS (UINT64_MAX / (4 * PLAN_MOST_EXACT_UNITS)) // sums over all lanes fit
 

@@ -203,6 +203,30 @@ static void a_lane_is_chosen_for_what_comes_behind(void **state)
     }
 }
 
+// The graph has few nodes that others run beside, yet most plans of it have the same bound. The
+// chain comes after all sinks, and takes 22.
+static void all_plans_of_a_small_graph_before_a_chain_are_looked_at(void **state)
+{
+    (void)state;
+    static const uint64_t costs[] = { 9, 1, 28, 31, 10, 26, 3, 17, 3, 28 };
+    static const int edges[][2] = { { 0, 1 }, { 1, 2 }, { 0, 3 }, { 1, 5 },
+                                    { 0, 6 }, { 2, 6 }, { 0, 9 }, { 4, 9 } };
+    braid_graph *graph = new_graph();
+    braid_node nodes[10], last;
+    for (int i = 0; i < 10; i++)
+        nodes[i] = new_node(graph, NULL, costs[i], NO_NODE, NO_NODE);
+    for (int i = 0; i < 8; i++)
+        new_edge(graph, nodes[edges[i][0]], nodes[edges[i][1]]);
+    last = new_node(graph, NULL, 1, nodes[3], nodes[5]);
+    for (int i = 6; i < 10; i++)
+        new_edge(graph, nodes[i], last);
+    for (int i = 1; i < 22; i++)
+        last = new_node(graph, NULL, 1, last, NO_NODE);
+    braid_cost_model ordering = { .wait_ns = 46 };
+    braid_schedule_options options = { .costs = &ordering, .max_lanes = 2, .fixed_lanes = true };
+    assert_int_equal(plan_info(graph, options).makespan_ns, 136);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +235,7 @@ int main(void)
         owning_test(many_lanes_that_cost_are_left),
         owning_test(nodes_go_where_waits_are_spared),
         owning_test(a_lane_is_chosen_for_what_comes_behind),
+        owning_test(all_plans_of_a_small_graph_before_a_chain_are_looked_at),
         owning_test(plans_are_the_same_again_and_waits_the_fewest),
         owning_test(bundles_and_hints_are_kept),
     };
