@@ -339,6 +339,33 @@ struct node_parameters { // CUgraphNodeParams of a conditional node
     word *bodies;
 };
 
+// A handle may be 0.
+static const void *handle_key(uint64_t handle)
+{
+    return (const void *)(uintptr_t)(handle + 1); // NOLINT
+}
+
+// (handle *, graph, context, first value, flags)
+static word create_handle(const struct driver_call *call, word *words)
+{
+    enum { IS_FIRST_VALUE = 1 };
+    const word answer = call_driver(call, words);
+    const uint32_t value = (uint32_t)words[3], flags = (uint32_t)words[4];
+    if (answer != SUCCEEDED || is_done())
+        return answer;
+    const void *key = handle_key(*(const uint64_t *)(uintptr_t)words[0]);
+    recorder_lock();
+    braid_pointer_map_take(&recorder.first_of, key); // an older graph had it
+    if (key && (flags & IS_FIRST_VALUE) && value != POINTER_MAP_NONE) {
+        if (braid_pointer_map_reserve(&recorder.first_of))
+            braid_pointer_map_put(&recorder.first_of, key, value);
+        else
+            recorder.failed = true;
+    }
+    recorder_unlock();
+    return answer;
+}
+
 static void note_condition(word node, const struct node_parameters *parameters)
 {
     struct known_condition condition = {
@@ -348,6 +375,11 @@ static void note_condition(word node, const struct node_parameters *parameters)
     };
     const void *key = (const void *)(uintptr_t)node;
     recorder_lock();
+    condition.first_value =
+        braid_pointer_map_take(&recorder.first_of, handle_key(parameters->handle));
+    condition.has_first_value = condition.first_value != POINTER_MAP_NONE;
+    if (!condition.has_first_value)
+        condition.first_value = 0;
     condition.bodies = recorder_keep(parameters->bodies, parameters->num * sizeof(word));
     braid_pointer_map_take(&recorder.condition_of, key);
     if (!condition.bodies || !braid_pointer_map_reserve(&recorder.condition_of) ||
@@ -436,6 +468,7 @@ const struct noted_call recorder_graph_calls[] = {
     { "cuGraphExecUpdate_v2", update, 0, 12000 },
     { "cuGraphDestroy", destroy_graph, OF_GRAPH, 10000 },
     { "cuGraphDestroyNode", destroy_graph, OF_NODE, 10000 },
+    { "cuGraphConditionalHandleCreate", create_handle, 0, 12030 },
     { "cuGraphAddNode", add_node, 4, 12020 },
     { "cuGraphAddNode_v2", add_node, 5, 12030 },
     { NULL, NULL, 0, 0 },

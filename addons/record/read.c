@@ -31,6 +31,7 @@ struct section {
 struct reading {
     const char *path;
     struct braid_record *record;
+    uint64_t format;
     struct section sections[RECORD_NUM_SECTIONS];
     enum record_section section; // the present row's
     uint64_t row, at;            // and the byte of its present number
@@ -105,9 +106,10 @@ static braid_status check_head(struct reading *reading)
         return refuse(reading, 0, "it does not begin with 'braidrec': this is no record");
     if (num < 24)
         return refuse(reading, num, "the file ends here, in its head");
-    if (number_at(bytes, 8) != RECORD_FORMAT)
-        return refuse(reading, 8, "the format is %" PRIu64 ", and this Braid reads %d",
-                      number_at(bytes, 8), RECORD_FORMAT);
+    reading->format = number_at(bytes, 8);
+    if (reading->format < RECORD_OLDEST_FORMAT || reading->format > RECORD_FORMAT)
+        return refuse(reading, 8, "the format is %" PRIu64 ", and this Braid reads %d to %d",
+                      reading->format, RECORD_OLDEST_FORMAT, RECORD_FORMAT);
     if (number_at(bytes, 16) != num)
         return refuse(reading, 16, "the file should have %" PRIu64 " bytes, and has %" PRIu64,
                       number_at(bytes, 16), num);
@@ -122,6 +124,21 @@ static braid_status check_head(struct reading *reading)
     return BRAID_OK;
 }
 
+static bool has_member(const struct reading *reading, const struct record_member *member)
+{
+    return member->since <= reading->format;
+}
+
+// The bytes of a row in the file.
+static uint64_t row_bytes(const struct reading *reading, enum record_section section)
+{
+    const struct record_rows *rows = &braid_record_rows[section];
+    uint64_t num = rows->num_numbers;
+    for (uint32_t i = 0; i < rows->num_members; i++)
+        num -= !has_member(reading, &rows->members[i]); // each new member is one number
+    return 8 * num;
+}
+
 static braid_status check_sections(struct reading *reading)
 {
     const uint8_t *bytes = reading->record->bytes;
@@ -130,7 +147,7 @@ static braid_status check_sections(struct reading *reading)
     for (int i = 0; i < RECORD_NUM_SECTIONS; i++) {
         struct section *section = &reading->sections[i];
         const uint64_t at = 8 * (RECORD_HEAD_NUMBERS + 3 * (uint64_t)i);
-        const uint64_t row = 8 * (uint64_t)braid_record_rows[i].num_numbers;
+        const uint64_t row = row_bytes(reading, (enum record_section)i);
         *section = (struct section){ number_at(bytes, at), number_at(bytes, at + 8),
                                      number_at(bytes, at + 16) };
         if (section->begin != begin)
@@ -225,7 +242,9 @@ static braid_status read_rows(struct reading *reading, enum record_section secti
         reading->row = i;
         for (uint32_t k = 0; k < rows->num_members; k++) {
             const braid_status status =
-                read_member(reading, &rows->members[k], (char *)items + i * rows->bytes);
+                has_member(reading, &rows->members[k])
+                    ? read_member(reading, &rows->members[k], (char *)items + i * rows->bytes)
+                    : BRAID_OK;
             if (status)
                 return status;
         }
@@ -255,8 +274,7 @@ static braid_status read_arrays(struct reading *reading)
 static braid_status refuse_row(struct reading *reading, enum record_section section, uint32_t row,
                                const char *reason)
 {
-    const uint64_t at = reading->sections[section].begin +
-                        (uint64_t)row * 8 * braid_record_rows[section].num_numbers;
+    const uint64_t at = reading->sections[section].begin + row * row_bytes(reading, section);
     return refuse(reading, at, "%s %u: %s", braid_record_rows[section].name, row, reason);
 }
 

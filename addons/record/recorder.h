@@ -102,6 +102,7 @@ struct recorder {
     struct array free_allocations; // rows that nothing points to
     struct pointer_map module_of, kernel_of, allocation_at, stream_of, event_of, context_of;
     struct pointer_map exec_of, condition_of;
+    struct pointer_map first_of;    // the first value of each handle that no node has yet
     struct pointer_map capture_of;  // the context of each stream that began a capture
     struct array execs, conditions; // see snapshot.h
     uint32_t num_contexts, num_threads, num_events;

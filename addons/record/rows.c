@@ -5,28 +5,33 @@
 #define BYTES_OF(type, member) sizeof(((type *)0)->member)
 #define NUMBER(type, member)                                                                       \
     {                                                                                              \
-#member, RECORD_NUMBER, offsetof(type, member), BYTES_OF(type, member), 0, 0, 0            \
+#member, RECORD_NUMBER, offsetof(type, member), BYTES_OF(type, member), 0, 0, 0, 0         \
     }
 #define FLAG(type, member)                                                                         \
     {                                                                                              \
-#member, RECORD_FLAG, offsetof(type, member), BYTES_OF(type, member), 1, 0, 0              \
+#member, RECORD_FLAG, offsetof(type, member), BYTES_OF(type, member), 1, 0, 0, 0           \
     }
 #define CHOICE(type, member, last)                                                                 \
     {                                                                                              \
-#member, RECORD_CHOICE, offsetof(type, member), BYTES_OF(type, member), last, 0, 0         \
+#member, RECORD_CHOICE, offsetof(type, member), BYTES_OF(type, member), last, 0, 0, 0      \
     }
 #define INDEX(type, member, section)                                                               \
     {                                                                                              \
-#member, RECORD_INDEX, offsetof(type, member), BYTES_OF(type, member), section, 0, 0       \
+#member, RECORD_INDEX, offsetof(type, member), BYTES_OF(type, member), section, 0, 0, 0    \
     }
 #define TEXT(type, member)                                                                         \
     {                                                                                              \
-#member, RECORD_TEXT, offsetof(type, member), BYTES_OF(type, member), 0, 0, 0              \
+#member, RECORD_TEXT, offsetof(type, member), BYTES_OF(type, member), 0, 0, 0, 0           \
     }
 #define BLOCK(type, member, num)                                                                   \
     {                                                                                              \
 #member, RECORD_BLOCK, offsetof(type, member), BYTES_OF(type, member), 0,                  \
-            offsetof(type, num), BYTES_OF(type, num)                                               \
+            offsetof(type, num), BYTES_OF(type, num), 0                                            \
+    }
+
+#define SINCE_4(type, member, kind, limit)                                                         \
+    {                                                                                              \
+#member, kind, offsetof(type, member), BYTES_OF(type, member), limit, 0, 0, 4              \
     }
 
 // An end of a copy, inside the work of an operation or a node.
@@ -52,7 +57,8 @@
         INDEX(type, work.graph, RECORD_GRAPHS), NUMBER(type, work.event),                          \
         CHOICE(type, work.scope, BRAID_RECORD_OF_OPERATION), NUMBER(type, work.scope_of),          \
         CHOICE(type, work.condition, BRAID_RECORD_SWITCH), NUMBER(type, work.condition_handle),    \
-        NUMBER(type, work.num_bodies)
+        NUMBER(type, work.num_bodies), SINCE_4(type, work.has_first_value, RECORD_FLAG, 1),        \
+        SINCE_4(type, work.first_value, RECORD_NUMBER, 0)
 
 static const struct record_member program[] = {
     TEXT(braid_record_contents, program),        NUMBER(braid_record_contents, driver_version),
@@ -129,7 +135,7 @@ static const struct record_member nodes[] = {
 };
 
 static const struct record_member befores[] = {
-    { "before", RECORD_NUMBER, 0, sizeof(uint32_t), 0, 0, 0 },
+    { "before", RECORD_NUMBER, 0, sizeof(uint32_t), 0, 0, 0, 0 },
 };
 
 static const struct record_member frames[] = {

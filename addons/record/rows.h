@@ -27,7 +27,8 @@ enum record_section {
 };
 
 enum {
-    RECORD_FORMAT = 3,
+    RECORD_FORMAT = 4,
+    RECORD_OLDEST_FORMAT = 3,
     RECORD_HEAD_NUMBERS = 4, // before the table of sections
     RECORD_HEAD_BYTES = 8 * (RECORD_HEAD_NUMBERS + 3 * RECORD_NUM_SECTIONS),
 };
@@ -47,6 +48,7 @@ struct record_member {
     enum record_member_kind kind;
     uint16_t at, bytes; // in the struct
     uint16_t limit, other, other_bytes;
+    uint16_t since; // the format that has it first; 0: all have it
 };
 
 // A section: the array in braid_record_contents and its members. Section 0 is the contents itself,

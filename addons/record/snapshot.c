@@ -145,8 +145,10 @@ static bool find_condition(word node, struct known_condition *out_condition)
     if (ASK("cuGraphNodeGetParams", node, POINTER(&told), 0, 0) != SUCCEEDED)
         return false;
     *out_condition =
-        (struct known_condition){ (braid_record_condition)(BRAID_RECORD_IF + told.kind),
-                                  told.handle, told.num, told.bodies };
+        (struct known_condition){ .kind = (braid_record_condition)(BRAID_RECORD_IF + told.kind),
+                                  .handle = told.handle,
+                                  .num_bodies = told.num,
+                                  .bodies = told.bodies };
     return true;
 }
 
@@ -169,6 +171,8 @@ static bool read_condition(struct known_exec *exec, word node, braid_record_work
     }
     work->condition = condition.kind;
     work->condition_handle = condition.handle;
+    work->has_first_value = condition.has_first_value;
+    work->first_value = condition.first_value;
     work->num_bodies = is_read ? condition.num_bodies : 0;
     braid_free(bodies);
     return is_read;

@@ -28,6 +28,8 @@ struct known_condition {
     uint64_t handle;
     uint32_t num_bodies;
     word *bodies; // CUgraphs
+    bool has_first_value;
+    uint32_t first_value; // that a launch gives the handle
 };
 
 // CUDA_KERNEL_NODE_PARAMS; the first version ends before `kernel`.

@@ -171,6 +171,10 @@ typedef struct braid_record_work {
     braid_record_condition condition;
     uint64_t condition_handle;
     uint32_t num_bodies; // graphs in a row, from `graph` on
+    // A launch gives the handle this value, if the program said so. A record of format 3 does not
+    // tell.
+    bool has_first_value;
+    uint32_t first_value;
 } braid_record_work;
 
 // A call of the program.
