@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of the robot go2 in Genesis, and the same step as a recorded frame that Braid runs in Genesis' process, by turns.
 
-    recorded_genesis.py BRAID [--envs N...] [--steps K] [--graphs]
+    recorded_genesis.py BRAID [--envs N...] [--steps K] [--graphs on|off|both] [--checked K]
 
-Needs genesis-world, torch and a CUDA device. Without --graphs, Genesis launches its solver's iterations one by one (QD_GRAPH=0), so
-that a frame has no loop. A time is that of K steps and a wait, as the median of rounds. Each way also runs alone in a process, and
-the digest of positions and velocities after some steps is that of Genesis, if all is right.
+Needs genesis-world, torch and a CUDA device. Genesis' solver is a loop in a graph, or its iterations are launched one by one
+(QD_GRAPH=0), so that a frame has no loop. A time is that of K steps and a wait, as the median of rounds. Each way also runs alone in
+a process, and the digest of positions and velocities after --checked steps is compared with that of Genesis. If one differs, the
+bench fails.
 """
 import argparse
 import hashlib
@@ -17,7 +18,7 @@ import tempfile
 import time
 
 POSE = [0.0, 0.0, 0.0, 0.0, 0.8, 0.8, 1.0, 1.0, -1.5, -1.5, -1.5, -1.5]
-WARM, CHECKED = 40, 20
+WARM = 40
 
 
 def build(num_envs):
@@ -88,10 +89,10 @@ def serve(given):
     record_frames(scene, torch.cuda.synchronize)
     ways = ways_of(given.record, scene) if given.record else {"Genesis": scene.step}
     if given.check:
-        for _ in range(CHECKED):
+        for _ in range(given.checked):
             ways[given.check]()
         torch.cuda.synchronize()
-        print(f"# {given.check}: {digest_of(robot)}")
+        print(f"# digest {given.check}: {digest_of(robot)}")
         return
     times = {name: [] for name in ways}
     for _ in range(7):
@@ -104,19 +105,34 @@ def serve(given):
     for name, found in times.items():
         ratio = statistics.median(one / alone for one, alone in zip(found, times["Genesis"]))
         recorded = "after recording" if given.record else "without the recorder"
-        print(f"| {given.envs[0]} | {name}, {recorded} | {statistics.median(found):.1f} | {ratio:.3f} |", flush=True)
+        print(f"| {given.envs[0]} | {given.loops} | {name}, {recorded} | {statistics.median(found):.1f} | {ratio:.3f} |", flush=True)
 
 
-def run(given, num_envs, check, path):
+def run(given, num_envs, loops, check, path):
+    """Its lines."""
     program = [sys.executable, __file__, "", "--serve", "--envs", str(num_envs), "--steps", str(given.steps)]
+    program += ["--checked", str(given.checked), "--loops", loops]
     program += ["--record", path] if path else []
     program += ["--check", check] if check else []
     if path:
         program = [given.braid, "record", "--marks", "--memory", "end:65536", "--out", path, "--", *program]
-    environment = dict(os.environ) if given.graphs else dict(os.environ, QD_GRAPH="0")
+    environment = dict(os.environ, QD_GRAPH="1" if loops == "on" else "0")
     done = subprocess.run(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environment)
     lines = done.stdout.splitlines()
-    print("\n".join(line for line in lines if line.startswith(("#", "|"))) if done.returncode == 0 else "\n".join(lines[-12:]), flush=True)
+    told = [line for line in lines if line.startswith(("#", "|"))] if done.returncode == 0 else lines[-12:]
+    print("\n".join(told), flush=True)
+    return told
+
+
+def check_digests(given, num_envs, loops, path):
+    """Whether each way ends as Genesis does."""
+    found = {}
+    for way in ("Genesis", "Braid, one lane", "Braid"):
+        prefix = f"# digest {way}: "
+        found[way] = [line[len(prefix):] for line in run(given, num_envs, loops, way, path) if line.startswith(prefix)]
+    is_equal = all(digest and digest == found["Genesis"] for digest in found.values())
+    print(f"# {num_envs} envs, loops {loops}: {given.checked} steps end {'as' if is_equal else 'OTHERWISE THAN'} in Genesis", flush=True)
+    return is_equal
 
 
 def main():
@@ -124,24 +140,27 @@ def main():
     options.add_argument("braid")
     options.add_argument("--envs", type=int, nargs="+", default=[1, 64, 1024, 4096])
     options.add_argument("--steps", type=int, default=100)
-    options.add_argument("--graphs", action="store_true")
+    options.add_argument("--checked", type=int, default=200)
+    options.add_argument("--graphs", choices=("on", "off", "both"), default="both")
     options.add_argument("--keep", action="store_true", help="leave the records in the present folder")
-    for name in ("--record", "--check"):
+    for name in ("--record", "--check", "--loops"):
         options.add_argument(name, default="", help=argparse.SUPPRESS)
     options.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.serve:
         serve(given)
-        return
-    print("| envs | step | us | ratio |\n|---|---|---|---|")
+        return 0
+    print("| envs | solver's loop | step | us | ratio |\n|---|---|---|---|---|")
+    is_equal = True
     with tempfile.TemporaryDirectory() as folder:
         for num_envs in given.envs:
-            path = os.path.join("." if given.keep else folder, f"go2_{num_envs}.braidrec")
-            run(given, num_envs, "", "")
-            run(given, num_envs, "", path)
-            for check in ("Genesis", "Braid, one lane", "Braid"):
-                run(given, num_envs, check, path)
+            for loops in ("on", "off") if given.graphs == "both" else (given.graphs,):
+                path = os.path.join("." if given.keep else folder, f"go2_{num_envs}_{loops}.braidrec")
+                run(given, num_envs, loops, "", "")
+                run(given, num_envs, loops, "", path)
+                is_equal = check_digests(given, num_envs, loops, path) and is_equal
+    return 0 if is_equal else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
