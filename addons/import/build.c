@@ -458,8 +458,8 @@ static braid_status find_word(struct builder *builder, const struct captured_con
     if (status)
         return status;
     return braid_graph_add_range(builder->import->graph, builder->resources[number],
-                                 (uintptr_t)of->told->condition - buffer_of(builder, number)->begin,
-                                 sizeof(uint32_t), out_word);
+                                 of->word - buffer_of(builder, number)->begin, sizeof(uint32_t),
+                                 out_word);
 }
 
 // The bodies stand right behind the node, which is the last one of them afterwards.
@@ -468,15 +468,14 @@ static braid_status add_conditional(struct builder *builder, braid_node *out_nod
     const struct captured_conditional of = node_of(builder)->conditional;
     const braid_node_options node = { .after = builder->after.items,
                                       .num_after = builder->after.num };
-    const bool is_loop = of.told->kind == BRAID_IMPORT_WHILE;
     braid_graph *graph = builder->import->graph;
     braid_resource word;
     braid_status status = find_word(builder, &of, &word);
-    if (!status && is_loop)
+    if (!status && of.is_loop)
         status = braid_graph_begin_loop(
             graph,
             &(braid_loop){
-                .node = node, .condition = word, .unbounded = true, .tests_first = true },
+                .node = node, .condition = word, .unbounded = true, .tests_first = !of.runs_first },
             out_node);
     else if (!status)
         status =

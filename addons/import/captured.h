@@ -39,7 +39,10 @@ struct captured_conditional {
     const braid_import_conditional *told; // by the program, for the time of the import
     uint32_t regions[2];                  // by body; 0: it lacks that one
     bool is_loop;
-    uint64_t word; // its address
+    bool runs_first; // its first iteration runs whatever the word is
+    uint64_t word;   // its address
+    uint32_t setter; // a record has it: a kernel that reads the word
+    const char *why; // a record has it: it cannot run again; NULL: it can
 };
 
 struct captured_node {
@@ -49,6 +52,9 @@ struct captured_node {
     uint32_t region; // in `regions`: the innermost
     uint32_t member; // it runs there; MEMBER_NONE: anywhere
     bool is_setter;  // `kernel` sets conditions
+    // A record's setter whose code is understood: the handle, and the word, which has an address.
+    bool is_understood;
+    uint64_t set_handle, set_word;
     // The kinds of memory that a copy takes from, and that a copy or fill writes. The driver knows
     // two numbers of each; 0: it does not know the address.
     uint64_t kinds[2];

@@ -33,6 +33,12 @@ static const braid_import_conditional *told_of(const struct checker *checker)
     return node_at(checker, checker->node)->conditional.told;
 }
 
+// Launches of a record may have the same handles.
+static bool is_beside(const struct checker *checker, uint32_t one, uint32_t other)
+{
+    return node_at(checker, one)->operation == node_at(checker, other)->operation;
+}
+
 __attribute__((format(printf, 2, 3))) static braid_status refuse(const struct checker *checker,
                                                                  const char *format, ...)
 {
@@ -83,6 +89,18 @@ static const braid_import_conditional *find_told(const struct checker *checker, 
     return NULL;
 }
 
+static bool sets_handle(const struct checker *checker, uint32_t node, uint64_t handle)
+{
+    const struct captured_node *of = node_at(checker, node);
+    return of->is_understood ? of->set_handle == handle : has_parameter(checker, node, handle);
+}
+
+static bool has_word(const struct checker *checker, uint32_t node, uint64_t word)
+{
+    const struct captured_node *of = node_at(checker, node);
+    return of->is_understood ? of->set_word == word : has_parameter(checker, node, word);
+}
+
 static bool is_known(const struct checker *checker, uint32_t node, uint32_t index, uint64_t word)
 {
     const braid_import_conditional *told = checker->options->conditionals;
@@ -98,6 +116,8 @@ static braid_status check_setter(const struct checker *checker, uint32_t node)
     const braid_import_conditional *told = find_told(checker, node);
     const char *name = captured_function_of(checker->captured, node_at(checker, node))->name;
     bool known = told != NULL;
+    if (node_at(checker, node)->is_understood)
+        return BRAID_OK;
     for (uint32_t i = 0; i < num_parameters(checker, node) && known; i++)
         known = is_known(checker, node, i, (uintptr_t)told->condition);
     if (known)
@@ -141,6 +161,13 @@ static bool has_part_of_told(const struct checker *checker, uint32_t node)
 // looks into structs of a kernel without text, whose numbers are often equal to one.
 static bool may_set(const struct checker *checker, uint32_t node)
 {
+    bool is_any = false;
+    for (uint32_t i = 0; i < checker->captured->nodes.num && !is_any; i++)
+        is_any = node_at(checker, i)->type == GPU_NODE_CONDITIONAL && is_beside(checker, i, node);
+    if (!is_any)
+        return false;
+    if (captured_function_of(checker->captured, node_at(checker, node))->why)
+        return true; // nobody knows its parameters
     const struct import_code *code = &checker->code[node_at(checker, node)->kernel.function];
     if (!code->num_texts)
         return find_told(checker, node);
@@ -170,7 +197,7 @@ static bool writes_word(const struct checker *checker, uint32_t node)
          own && own < end && own->node == node; own++) {
         for (const struct import_access *word = checker->accesses[checker->node];
              own->writes && word && word < end && word->node == checker->node; word++) {
-            if (own->buffer == word->buffer)
+            if (own->buffer == word->buffer && own->buffer != USE_CONDITIONS)
                 return true;
         }
     }
@@ -213,7 +240,7 @@ static braid_status find_setter(const struct checker *checker, uint64_t handle, 
     *out_setter = IMPORT_NONE;
     for (uint32_t i = 0; i < checker->captured->nodes.num; i++) {
         if (!node_at(checker, i)->is_setter || node_at(checker, i)->region != region ||
-            !has_parameter(checker, i, handle))
+            !is_beside(checker, i, checker->node) || !sets_handle(checker, i, handle))
             continue;
         if (*out_setter != IMPORT_NONE)
             return refuse(checker, "nodes %s and %s both set its handle %s",
@@ -222,7 +249,7 @@ static braid_status find_setter(const struct checker *checker, uint64_t handle, 
     }
     if (*out_setter == IMPORT_NONE)
         return refuse(checker, "no setter sets its handle %s", where);
-    if (!has_parameter(checker, *out_setter, (uintptr_t)told_of(checker)->condition))
+    if (!has_word(checker, *out_setter, (uintptr_t)told_of(checker)->condition))
         return refuse(checker, "node %s sets its handle from another word",
                       node_at(checker, *out_setter)->place);
     return BRAID_OK;
@@ -233,11 +260,24 @@ static braid_status refuse_others(const struct checker *checker, uint64_t handle
 {
     for (uint32_t i = 0; i < checker->captured->nodes.num; i++) {
         if (node_at(checker, i)->is_setter && i != setters[0] && i != setters[1] &&
-            has_parameter(checker, i, handle))
+            is_beside(checker, i, checker->node) && sets_handle(checker, i, handle))
             return refuse(checker, "node %s sets its handle, in another graph",
                           node_at(checker, i)->place);
     }
     return BRAID_OK;
+}
+
+// The setter before the node hands over the value that the node finds. *rows: three of bits.
+static braid_status check_first(const struct checker *checker, uint32_t setter, uint64_t *rows)
+{
+    uint64_t *before = rows, *behind = rows + checker->words, *none = behind + checker->words;
+    braid_captured_mark_behind(checker->captured, setter, none);
+    if (!captured_has(none, checker->node))
+        return refuse(checker, "node %s sets its handle, and is not ordered before it",
+                      node_at(checker, setter)->place);
+    braid_captured_mark_before(checker->captured, setter, before);
+    braid_captured_mark_behind(checker->captured, checker->node, behind);
+    return check_writers(checker, setter, before, behind);
 }
 
 // *rows: three of bits.
@@ -245,30 +285,23 @@ static braid_status check_handle(const struct checker *checker, uint64_t handle,
 {
     const struct captured_node *node = node_at(checker, checker->node);
     const bool is_loop = told_of(checker)->kind == BRAID_IMPORT_WHILE;
-    uint64_t *before = rows, *behind = rows + checker->words, *none = behind + checker->words;
     uint32_t setters[2] = { IMPORT_NONE, IMPORT_NONE };
     memset(rows, 0, 3 * checker->words * sizeof(*rows));
-    braid_status status =
-        find_setter(checker, handle, node->region, "in its own graph", &setters[0]);
+    braid_status status = BRAID_OK;
+    if (!node->conditional.runs_first)
+        status = find_setter(checker, handle, node->region, "in its own graph", &setters[0]);
     if (!status && is_loop)
         status =
             find_setter(checker, handle, node->conditional.regions[0], "in its body", &setters[1]);
     if (!status)
         status = refuse_others(checker, handle, setters);
-    if (status)
-        return status;
-    braid_captured_mark_behind(checker->captured, setters[0], none);
-    if (!captured_has(none, checker->node))
-        return refuse(checker, "node %s sets its handle, and is not ordered before it",
-                      node_at(checker, setters[0])->place);
-    braid_captured_mark_before(checker->captured, setters[0], before);
-    braid_captured_mark_behind(checker->captured, checker->node, behind);
-    status = check_writers(checker, setters[0], before, behind);
+    if (!status && setters[0] != IMPORT_NONE)
+        status = check_first(checker, setters[0], rows);
     if (status || !is_loop)
         return status;
     memset(rows, 0, 3 * checker->words * sizeof(*rows));
-    braid_captured_mark_before(checker->captured, setters[1], before);
-    return check_writers(checker, setters[1], before, none);
+    braid_captured_mark_before(checker->captured, setters[1], rows);
+    return check_writers(checker, setters[1], rows, rows + checker->words);
 }
 
 // The second node of a branch moves to the first.

@@ -95,9 +95,14 @@ braid_status braid_import_find_accesses(const braid_import_options *options,
     for (size_t i = 0; i < import->captured.functions.num && !status && !import->recorded.record;
          i++)
         status = find_variables(import, &functions[i], &code[i]);
+    if (!status && import->recorded.record)
+        status = braid_import_read_conditions(&import->memory, &import->captured, code);
     if (!status)
         status = braid_import_find_uses(&import->memory, code, &import->uses);
-    if (!status && !import->recorded.record)
+    if (!status && import->recorded.record)
+        status =
+            braid_import_take_conditions(&import->memory, &import->captured, &import->uses, code);
+    else if (!status)
         status = braid_import_check_conditions(&import->captured, &import->uses, code, options);
     import->memory.options = NULL; // the program's
     return status;

@@ -408,6 +408,10 @@ static braid_status take_nodes(struct rerunner *rerunner, const struct import_us
             continue;
         if (nodes[i].type == GPU_NODE_KERNEL)
             status = take_kernel(rerunner, &nodes[i]);
+        else if (nodes[i].type == GPU_NODE_CONDITIONAL && nodes[i].conditional.why)
+            status = refuse(&nodes[i], nodes[i].conditional.why);
+        else if (nodes[i].type == GPU_NODE_CONDITIONAL)
+            continue; // braid_import_take_conditions has looked at it
         else if (nodes[i].type != GPU_NODE_COPY && nodes[i].type != GPU_NODE_FILL)
             status = refuse(&nodes[i], "the record does not have what it does");
     }

@@ -26,23 +26,6 @@ _NONE = 2 ** 32 - 1  # BRAID_RECORD_NONE
 _WORD, _PAGE = 8, 4096
 _ELEMENTWISE = re.compile(r"_ZN2at6native(?:\d+_GLOBAL__N__\w+?)?\d+(?:vectorized_|unrolled_)?elementwise_kernel")
 
-# The condition of a loop comes as machine code. Its source in Quadrants reads a number behind
-# a pointer, and hands it to the driver.
-_CONDITION = "_qd_graph_do_while_cond"
-_CONDITION_TEXT = f""".version 7.8
-.target sm_70
-.address_size 64
-.visible .entry {_CONDITION}(.param .u64 handle, .param .u64 slot)
-{{
-.reg .b32 %r;
-.reg .b64 %d<2>;
-ld.param.u64 %d0, [slot];
-ld.u64 %d1, [%d0];
-ld.u32 %r, [%d1];
-ret;
-}}
-"""
-
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
@@ -78,7 +61,7 @@ def read(record: Union[Record, str, os.PathLike[str]], frame: Optional[int] = No
         raise refuse(f"there is no frame {number}: the record has {contents.num_frames}")
     runtime, temporaries, closed = _find_extents(contents, number)
     parts = [Part(*runtime), Part(*temporaries)] + [Part(*one, is_closed=True) for one in closed]
-    imported = Imported.of_record(record, number, texts=[_CONDITION_TEXT], buffers=parts, setters=[_CONDITION],
+    imported = Imported.of_record(record, number, buffers=parts,
                                   confined=_elementwise_kernels(contents), is_unwatched=is_unwatched, device=device)
     return Frame(imported, runtime, temporaries, tuple(closed), tuple(_changes(contents, number)))
 

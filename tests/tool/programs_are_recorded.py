@@ -98,6 +98,18 @@ def recorded_frames_run_again():
     assert done.out.count("; 1 block differs:") == 2, done.out
 
 
+def recorded_loops_run_again():
+    """The third frame begins with 2, and adds 2 in each of 3 iterations. Its setter has a text."""
+    done = record("--marks", "--memory", "begin:100", "--from", "0", "--frames", "3", "--", PROGRAM, "4", "loop")
+    assert done.status == 0 and "sum 11\n" in done.out and "3 blocks with 16 bytes" in done.out, done
+    for mode in ("graph", "streams"):
+        done = braid("run", FILE, "--frames", "3", "--mode", mode)
+        if "are taken in this process" in done.err:  # by chance
+            continue
+        assert done.status == 0, done
+        assert len(re.findall(r"us, the median of 3 frames.*; all memory ends as in the program", done.out)) == 2, done.out
+
+
 def frames_without_an_end_are_not_compared():
     record("--marks", "--memory", "begin:100", "--from", "0", "--", PROGRAM, "2", "mark")
     done = braid("run", FILE, "--frames", "3")
@@ -202,7 +214,8 @@ def nothing_is_left_behind():
 
 os.environ["TMPDIR"] = FOLDER
 sys.exit(run([frames_are_found_by_their_launches, the_number_of_frames_is_the_users, marks_are_frames,
-              without_frames_all_is_recorded, failures_are_told, recorded_frames_run_again, frames_without_an_end_are_not_compared,
+              without_frames_all_is_recorded, failures_are_told, recorded_frames_run_again, recorded_loops_run_again,
+              frames_without_an_end_are_not_compared,
               records_without_memory_do_not_run, memory_is_kept_at_both_moments, taken_addresses_are_tried_in_other_processes,
               pinned_memory_beside_the_devices_is_told, a_record_that_cannot_be_written_changes_no_result, a_recorder_is_no_driver,
               a_recorder_may_have_a_relative_path, nothing_is_left_behind]))
