@@ -78,6 +78,8 @@ static void check_branch(const braid_record_contents *contents, CUgraphCondition
     assert_int_equal(branch->work.condition, BRAID_RECORD_IF);
     assert_int_equal(branch->work.condition_handle, handle);
     assert_int_equal(branch->work.num_bodies, 1);
+    assert_true(branch->work.has_first_value);
+    assert_int_equal(branch->work.first_value, 0);
     const braid_record_graph *body = &contents->graphs[branch->work.graph];
     assert_int_equal(body->num_nodes, 1);
     assert_int_equal(number_of(&contents->nodes[body->first_node].work), 2);
