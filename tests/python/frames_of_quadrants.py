@@ -185,3 +185,21 @@ def test_the_package_runs_on_the_stand_in(tmp_path):
     subprocess.run([os.path.join(FOLDER, "remake.sh"), build, python, path], check=True, stdout=sys.stderr)
     info = braid.quadrants.read(path).imported.info
     assert (info.num_kernels, info.num_unproven) == (24, 0)
+
+
+def test_a_record_of_an_older_format_has_no_first_values(whole, load):
+    """The record in the folder has format 3. Its loop is told, and cannot run again."""
+    contents = load(whole).contents
+    assert struct.unpack_from("<Q", whole, 8) == (3,)
+    loops = [contents.nodes[i].work for i in range(contents.num_nodes) if contents.nodes[i].work.num_bodies]
+    assert loops and not any(loop.has_first_value or loop.first_value for loop in loops)
+
+
+def test_recorded_loops_run_in_the_process_of_the_package(tmp_path):
+    """As above, and that Python has cffi, too."""
+    python, build = os.environ.get("BRAID_TEST_QUADRANTS"), os.environ.get("BRAID_TEST_BUILD")
+    if not python or not build:
+        pytest.skip("BRAID_TEST_QUADRANTS names no Python that has the package quadrants")
+    command = [os.path.join(FOLDER, "remake.sh"), build, python, tmp_path / "again.braidrec", "again.py"]
+    done = subprocess.run([*command, "--marks", "--from", "0", "--frames", "5"], stdout=subprocess.PIPE, text=True, check=True)
+    assert "all iterations are those of the counter\n" in done.stdout
