@@ -189,7 +189,8 @@ def test_the_package_runs_on_the_stand_in(tmp_path):
 
 def test_a_record_of_an_older_format_has_no_first_values(whole, load):
     """The record in the folder has format 3. Its loop is told, and cannot run again."""
-    contents = load(whole).contents
+    record = load(whole)
+    contents = record.contents
     assert struct.unpack_from("<Q", whole, 8) == (3,)
     loops = [contents.nodes[i].work for i in range(contents.num_nodes) if contents.nodes[i].work.num_bodies]
     assert loops and not any(loop.has_first_value or loop.first_value for loop in loops)
