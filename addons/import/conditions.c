@@ -19,8 +19,9 @@ struct checker {
     const struct import_code *code; // by function
     const braid_import_options *options;
     const struct import_access **accesses; // by node: its first; NULL: it has none
-    size_t words;                          // a row of bits has so many
-    uint32_t node;                         // the conditional one at hand
+    bool *near_one; // by node: it is of no record, or a conditional node is in its launch
+    size_t words;   // a row of bits has so many
+    uint32_t node;  // the conditional one at hand
 };
 
 static const struct captured_node *node_at(const struct checker *checker, uint32_t index)
@@ -161,10 +162,7 @@ static bool has_part_of_told(const struct checker *checker, uint32_t node)
 // looks into structs of a kernel without text, whose numbers are often equal to one.
 static bool may_set(const struct checker *checker, uint32_t node)
 {
-    bool is_any = false;
-    for (uint32_t i = 0; i < checker->captured->nodes.num && !is_any; i++)
-        is_any = node_at(checker, i)->type == GPU_NODE_CONDITIONAL && is_beside(checker, i, node);
-    if (!is_any)
+    if (!checker->near_one[node])
         return false;
     if (captured_function_of(checker->captured, node_at(checker, node))->why)
         return true; // nobody knows its parameters
@@ -339,6 +337,26 @@ static braid_status check_node(const struct checker *checker, uint64_t *rows)
 
 // ---- all of them ----
 
+// The nodes of a launch stand one behind another.
+static void mark_launch(const struct checker *checker, uint32_t node)
+{
+    const uint32_t num = (uint32_t)checker->captured->nodes.num;
+    if (checker->near_one[node])
+        return;
+    for (uint32_t i = node; i < num && is_beside(checker, i, node); i++)
+        checker->near_one[i] = true;
+    for (uint32_t i = node; i-- > 0 && is_beside(checker, i, node);)
+        checker->near_one[i] = true;
+}
+
+static void mark_launches(const struct checker *checker)
+{
+    for (uint32_t i = 0; i < checker->captured->nodes.num; i++) {
+        if (node_at(checker, i)->handle || node_at(checker, i)->type == GPU_NODE_CONDITIONAL)
+            mark_launch(checker, i);
+    }
+}
+
 static braid_status check_all(struct checker *checker, uint64_t *rows)
 {
     const uint32_t num = (uint32_t)checker->captured->nodes.num;
@@ -369,9 +387,12 @@ braid_status braid_import_check_conditions(const struct captured_graph *captured
                                .words = captured->nodes.num / 64 + 1 };
     const struct import_access *all = uses->accesses.items;
     checker.accesses = braid_store_take(&store, captured->nodes.num, sizeof(*checker.accesses));
+    checker.near_one = braid_store_take(&store, captured->nodes.num, sizeof(*checker.near_one));
     uint64_t *rows = braid_store_take(&store, 3 * checker.words, sizeof(uint64_t));
     for (size_t i = uses->accesses.num; i-- > 0 && checker.accesses;)
         checker.accesses[all[i].node] = &all[i];
+    if (!store.failed)
+        mark_launches(&checker);
     braid_status status = store.failed ? braid_error_no_memory("the conditions of a captured graph")
                                        : check_all(&checker, rows);
     braid_store_finish(&store);

@@ -39,6 +39,24 @@ static struct captured_node *node_at(const struct captured_graph *captured, uint
     return (struct captured_node *)captured->nodes.items + index;
 }
 
+// The nodes of a launch stand one behind another.
+struct launch {
+    uint32_t first, end;
+};
+
+static struct launch launch_of(const struct captured_graph *captured,
+                               const struct captured_node *of)
+{
+    const uint32_t num = (uint32_t)captured->nodes.num;
+    struct launch launch = { (uint32_t)(of - captured_nodes(captured)), 0 };
+    launch.end = launch.first + 1;
+    while (launch.first > 0 && node_at(captured, launch.first - 1)->operation == of->operation)
+        launch.first--;
+    while (launch.end < num && node_at(captured, launch.end)->operation == of->operation)
+        launch.end++;
+    return launch;
+}
+
 __attribute__((format(printf, 2, 3))) static const char *tell(struct captured_graph *captured,
                                                               const char *format, ...)
 {
@@ -170,10 +188,11 @@ static bool sets(const struct captured_node *setter, const struct captured_node 
 // A kernel of the launch that sets a condition in a way which is not understood.
 static const char *find_odd(const struct reader *reader, const struct captured_node *node)
 {
+    const struct launch launch = launch_of(reader->captured, node);
     const char *why = NULL;
-    for (uint32_t i = 0; i < reader->captured->nodes.num && !why; i++) {
+    for (uint32_t i = launch.first; i < launch.end && !why; i++) {
         const struct captured_node *other = node_at(reader->captured, i);
-        if (other->type == GPU_NODE_KERNEL && other->operation == node->operation)
+        if (other->type == GPU_NODE_KERNEL)
             why = reader->why[other->kernel.function];
     }
     return why;
@@ -204,10 +223,11 @@ static braid_status read_conditional(struct reader *reader, uint32_t index)
 {
     struct captured_node *node = node_at(reader->captured, index);
     struct captured_conditional *conditional = &node->conditional;
+    const struct launch launch = launch_of(reader->captured, node);
     bool has_first = false;
     braid_status status = BRAID_OK;
     conditional->setter = IMPORT_NONE;
-    for (uint32_t i = 0; i < reader->captured->nodes.num && !status; i++) {
+    for (uint32_t i = launch.first; i < launch.end && !status; i++) {
         const struct captured_node *setter = node_at(reader->captured, i);
         if (!sets(setter, node))
             continue;
@@ -282,8 +302,9 @@ static const struct import_reason *find_reason(const struct import_uses *uses, u
 
 static bool is_used(const struct captured_graph *captured, const struct captured_node *setter)
 {
+    const struct launch launch = launch_of(captured, setter);
     bool is_used = false;
-    for (uint32_t i = 0; i < captured->nodes.num && !is_used; i++) {
+    for (uint32_t i = launch.first; i < launch.end && !is_used; i++) {
         const struct captured_node *node = node_at(captured, i);
         is_used = node->type == GPU_NODE_CONDITIONAL && sets(setter, node);
     }
@@ -333,14 +354,15 @@ static bool put_word(const struct import_memory *memory, const struct import_use
                      bool *out_has_word)
 {
     const struct import_access *all = uses->accesses.items;
+    const uint32_t setter = node->conditional.setter;
+    const size_t first = braid_array_find(&uses->accesses, setter, sizeof(*all));
     bool is_done = true;
     *out_has_word = false;
     for (int turn = 0; turn < 2; turn++) {
-        for (size_t i = 0; i < uses->accesses.num && is_done; i++) {
+        for (size_t i = first; i < uses->accesses.num && all[i].node == setter && is_done; i++) {
             struct import_access access = all[i];
             const bool is_word = has_word(memory, &access, node->conditional.word);
-            if (access.node != node->conditional.setter || access.buffer == USE_CONDITIONS ||
-                is_word != (turn == 0))
+            if (access.buffer == USE_CONDITIONS || is_word != (turn == 0))
                 continue;
             access.node = index;
             *out_has_word = *out_has_word || is_word;
