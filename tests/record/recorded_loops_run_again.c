@@ -56,7 +56,7 @@ static const struct shape {
       false },
     { "no setter sets its handle in its body", 0, AT, NO_SETTER, PLAIN, false, true },
 };
-enum { NUM_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+enum { ENDS_AT_ONCE_SHAPE = 2, NUM_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 static CUmodule module;
 static CUfunction setters[3], point;
@@ -159,10 +159,21 @@ static CUgraphExec make_graph(const struct shape *shape)
 
 static void write_words(uint32_t count)
 {
-    must(cuMemsetD32_v2(words[COUNTER], count, 1));
+    must(cuMemsetD32_v2(words[COUNTER], count, 1)); // on another stream: the host waits
     must(cuMemsetD32_v2(words[SUM], 5, 1));
     must(cuMemsetD32_v2(words[OTHER], 1, 1));
     must(cuMemcpyHtoD_v2(slot, &words[COUNTER], sizeof(words[COUNTER])));
+    must(cuCtxSynchronize());
+}
+
+// Both launches have the same handle.
+static void run_twice(void)
+{
+    write_words(9);
+    assert_true(braid_record_frame_mark());
+    for (int i = 0; i < 2; i++)
+        must(cuGraphLaunch(executables[ENDS_AT_ONCE_SHAPE], stream));
+    must(cuStreamSynchronize(stream));
 }
 
 static int run_program(void **state)
@@ -188,8 +199,10 @@ static int run_program(void **state)
         must(cuStreamSynchronize(stream));
     }
     assert_true(braid_record_frame_mark());
+    run_twice();
+    assert_true(braid_record_frame_mark());
     record = open_own_record();
-    assert_int_equal(record->num_frames, 2 * NUM_SHAPES);
+    assert_int_equal(record->num_frames, 2 * NUM_SHAPES + 2);
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
     return 0;
 }
@@ -269,6 +282,25 @@ static void loops_run_as_often_as_the_programs_own(void **state)
     assert_int_equal(num, 6);
 }
 
+static void a_graph_may_be_launched_twice(void **state)
+{
+    const braid_import_options of = options();
+    uint32_t found[NUM_WORDS];
+    braid_import *import;
+    braid_exec *exec;
+    (void)state;
+    check_ok(braid_import_create_recorded(record, 2 * NUM_SHAPES + 1, &of, &import));
+    check_ok(braid_exec_create(device, braid_import_get_graph(import), NULL, &exec));
+    write_words(3);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    read_words(found);
+    assert_int_equal(found[COUNTER], 0);
+    assert_int_equal(found[SUM], 5 + 2 * (100 + 3 + 1000));
+    braid_exec_destroy(exec);
+    braid_import_destroy(import);
+}
+
 // Without a device all of them can be planned.
 static void others_are_refused_by_name(void **state)
 {
@@ -308,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_run_as_often_as_the_programs_own),
+        cmocka_unit_test(a_graph_may_be_launched_twice),
         cmocka_unit_test(others_are_refused_by_name),
         cmocka_unit_test(any_allocation_may_fail),
     };
