@@ -94,7 +94,8 @@ typedef struct braid_import_options {
     size_t num_conditionals;
     // Names of kernels whose parameters are handles of conditional nodes, and the address of one
     // word. Such a kernel does nothing but hand the word, or whether it is 0, to each handle. That
-    // is the caller's statement: Braid leaves these kernels out, and reads the word itself.
+    // is the caller's statement: Braid leaves these kernels out, and reads the word itself. A
+    // recorded frame that runs again needs their texts instead, which tell the words.
     const char *const *setters;
     size_t num_setters;
     // Texts that are also loaded: PTX that the program's modules were made of. Execs with early
