@@ -399,40 +399,55 @@ static braid_status follow_last(braid_runner *runner, const struct way *way, bra
 {
     const void *handle = handle_of(runner, stream);
     const bool is_same = handle == runner->last_handle && handle != (const void *)PER_THREAD;
-    if (!runner->has_last || (runner->num_chosen && (way->exec || is_same)))
+    const bool orders = way->exec && !runner->options.before_plan;
+    if (!runner->has_last || (runner->num_chosen && (orders || is_same)))
         return BRAID_OK;
     return braid_stream_follow(stream, runner->last);
 }
 
-struct call_before {
-    const braid_runner_options *options;
+struct program_call {
+    braid_queue_function *function;
+    void *user;
     braid_device *device;
     braid_stream *stream;
 };
 
-static braid_status call_before(void *user)
+static braid_status call_suspended(void *argument)
 {
-    const struct call_before *call = user;
+    const struct program_call *call = argument;
     struct host_allocator *allocator = host_allocator_suspend();
-    braid_status status = call->options->as_before(call->device, call->stream, call->options->user);
+    braid_status status = call->function(call->device, call->stream, call->user);
     host_allocator_resume(allocator);
     return status;
 }
 
 // With the device current, as for a queue call.
-static braid_status play_before(const braid_runner *runner, braid_stream *stream)
+static braid_status call_program(const braid_runner *runner, braid_queue_function *function,
+                                 void *user, braid_stream *stream)
 {
     struct backend *backend = runner->device->backend;
-    struct call_before call = { &runner->options, runner->device, stream };
-    return backend->ops->call_program ? backend->ops->call_program(backend, call_before, &call)
-                                      : call_before(&call);
+    struct program_call call = { function, user, runner->device, stream };
+    return backend->ops->call_program ? backend->ops->call_program(backend, call_suspended, &call)
+                                      : call_suspended(&call);
+}
+
+static braid_status play_plan(const braid_runner *runner, const struct way *way,
+                              braid_stream *stream)
+{
+    const braid_runner_options *options = &runner->options;
+    braid_status status = BRAID_OK;
+    if (options->before_plan)
+        status = call_program(runner, options->before_plan, options->before_plan_user, stream);
+    return status ? status : braid_exec_launch(way->exec, stream);
 }
 
 // A way that fails is not tried again. The best one stays.
 static braid_status play(braid_runner *runner, struct way *way, braid_stream *stream)
 {
-    braid_status status = way->kind == WAY_BEFORE ? play_before(runner, stream)
-                                                  : braid_exec_launch(way->exec, stream);
+    const braid_runner_options *options = &runner->options;
+    braid_status status = way->kind == WAY_BEFORE
+                              ? call_program(runner, options->as_before, options->user, stream)
+                              : play_plan(runner, way, stream);
     if (status && !runner->is_chosen && way != &runner->ways[runner->best])
         snprintf(way->why, sizeof(way->why), "it failed: %s", braid_status_get_name(status));
     return status;
@@ -494,7 +509,8 @@ static braid_status launch(braid_runner *runner, braid_stream *stream)
                  ? play(runner, way, stream)
                  : play_timed(runner, way, &runner->times[side], stream);
     runner->num_chosen += runner->is_chosen && !status;
-    return runner->is_chosen && way->exec ? status : end_frame(runner, stream, status);
+    const bool is_kept = runner->is_chosen && way->exec && !runner->options.before_plan;
+    return is_kept ? status : end_frame(runner, stream, status);
 }
 
 static braid_status check_stream(const braid_runner *runner, braid_stream *stream)
@@ -520,7 +536,7 @@ braid_status braid_runner_launch(braid_runner *runner, braid_stream *stream)
     braid_status status = check_stream(runner, stream);
     if (status)
         return status;
-    struct inside inside; // so that `as_before` and queue calls cannot come here again
+    struct inside inside; // so that the program's calls cannot come here again
     braid_inside_begin(&inside, "a queue call", runner);
     status = launch(runner, stream);
     braid_inside_end(&inside);

@@ -78,6 +78,11 @@ typedef struct braid_runner_options {
     // faster by a hundredth. NULL: none.
     braid_queue_function *as_before;
     void *user; // must live as long as the runner
+    // A queue call of what each plan needs beside `as_before`, such as values that the program's
+    // own graph is given. It is called before each launch of a plan, on its stream, behind the
+    // frame before. Its work counts as the plan's time. NULL: none.
+    braid_queue_function *before_plan;
+    void *before_plan_user; // must live as long as the runner
 } braid_runner_options;
 
 // Makes a runner. It gives the graph measured costs. The graph outlives the runner. If it is
@@ -96,7 +101,7 @@ BRAID_API void braid_runner_destroy(braid_runner *runner);
 // Runs one frame, as braid_exec_launch. About 150 frames try ways. On CUDA a thread of Braid's
 // makes their execs, and until one is made the best way so far plays all frames. Elsewhere some of
 // these launches make an exec. Some destroy one, or only tell traps. Errors: those of
-// braid_exec_launch and `as_before`.
+// braid_exec_launch, `as_before` and `before_plan`.
 BRAID_API BRAID_MUST_CHECK braid_status braid_runner_launch(braid_runner *runner,
                                                             braid_stream *stream);
 
@@ -106,7 +111,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_runner_wait(braid_runner *runner);
 // Asks once, and tells no trap. Errors: BRAID_NOT_READY (something runs), those of braid_exec_wait.
 BRAID_API BRAID_MUST_CHECK braid_status braid_runner_query(braid_runner *runner);
 
-// The exec that the runner has chosen. NULL: it has not chosen yet, or it chose `as_before`.
+// The exec that the runner has chosen. NULL: it has not chosen yet, or it chose `as_before`. A
+// launch of the exec itself does not call `before_plan`.
 BRAID_API braid_exec *braid_runner_get_exec(braid_runner *runner);
 
 typedef struct braid_runner_info {

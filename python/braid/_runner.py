@@ -30,10 +30,12 @@ class RunnerInfo:
 
 class Runner(Owned):
     """A graph that finds the fastest way to play while the program launches it: see braid_runner. as_before(stream)
-    queues the same work as the program did before, such as a launch of its own graph."""
+    queues the same work as the program did before, such as a launch of its own graph. before_plan(stream) queues what
+    each plan needs beside it, before each launch of a plan."""
 
     def __init__(self, device: Device, graph: Graph, *, max_lanes: int = 0,
-                 as_before: Optional[Callable[[Stream], Any]] = None):
+                 as_before: Optional[Callable[[Stream], Any]] = None,
+                 before_plan: Optional[Callable[[Stream], Any]] = None):
         run_deferred()
         if not isinstance(device, Device) or not isinstance(graph, Graph):
             raise refuse(f"a runner is made of a device and a graph: Runner(device, graph), and not "
@@ -46,12 +48,14 @@ class Runner(Owned):
         options = ffi.new("braid_runner_options *")
         options.max_lanes = max_lanes
         self._calls = list(kept.queue_calls)
-        handle = None
-        if as_before is not None:
-            call = Call(as_before, "as_before", kept.failures, "function")
-            self._calls.append(call)
-            handle = ffi.new_handle(call)
-            options.as_before, options.user = lib.braid_python_queue_call, handle
+        handles = []
+        for name, user, function in (("as_before", "user", as_before), ("before_plan", "before_plan_user", before_plan)):
+            if function is not None:
+                call = Call(function, name, kept.failures, "function")
+                self._calls.append(call)
+                handles.append(ffi.new_handle(call))
+                setattr(options, name, lib.braid_python_queue_call)
+                setattr(options, user, handles[-1])
         out = ffi.new("braid_runner **")
         with device._owner as on, graph._owner as of:
             check_queue_call(lib.braid_runner_create(on, of, options, out), self._calls)
@@ -62,7 +66,7 @@ class Runner(Owned):
             lib.braid_runner_destroy(pointer)
             kept.failures.report()
 
-        self._owner = Owner("runner", out[0], destroy, parent=device._owner, kept=(kept, handle, Hold(graph._owner)))
+        self._owner = Owner("runner", out[0], destroy, parent=device._owner, kept=(kept, handles, Hold(graph._owner)))
 
     def launch(self, stream: Any = None) -> None:
         """Runs one frame, as Exec.launch does."""

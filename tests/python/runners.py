@@ -74,6 +74,32 @@ def test_a_failure_of_the_programs_way_is_raised_once():
     assert counts.tolist() == [num - 1] * 3
 
 
+def test_plans_are_filled_before_each_launch():
+    counts, graph = counting()
+    fills, plays = [], []
+
+    def play(stream):
+        plays.append(stream)
+        stream.host(lambda: counts.__iadd__(1))
+
+    runner = braid.Runner(braid.Device("cpu"), graph, as_before=play, before_plan=fills.append)
+    num = launch_until_chosen(runner)
+    assert fills and plays and len(fills) + len(plays) == num and counts.tolist() == [num] * 3
+
+
+def test_a_plan_that_cannot_be_filled_does_not_play():
+    counts, graph = counting()
+
+    def fail(stream):
+        raise KeyError("lost")
+
+    runner = braid.Runner(braid.Device("cpu"), graph, before_plan=fail)
+    with pytest.raises(braid.DeviceError) as told:
+        runner.launch()
+    runner.wait()
+    assert str(told.value.__cause__) == "'lost'" and counts.tolist() == [0] * 3
+
+
 def test_what_no_runner_can_play_is_refused():
     counts, graph = counting()
     with pytest.raises(braid.InvalidArgumentError, match="a runner is made of a device and a graph"):

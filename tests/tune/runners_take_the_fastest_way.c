@@ -232,6 +232,90 @@ static void known_costs_are_not_measured(void **state)
     braid_runner_destroy(runner);
 }
 
+// What a plan finds was filled for its own frame, and while no frame ran.
+static struct {
+    uint32_t num_calls;
+    atomic_uint num_fills;
+    atomic_bool is_early;
+} filled;
+
+static void fill(void *user)
+{
+    (void)user;
+    const uint32_t num_frames = atomic_load(&world.counts[0]);
+    for (uint32_t i = 0; i < NUM_CHAINS; i++) {
+        if (atomic_load(&world.counts[i]) != num_frames)
+            atomic_store(&filled.is_early, true);
+    }
+    atomic_fetch_add(&filled.num_fills, 1);
+}
+
+static braid_status queue_fill(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device;
+    assert_ptr_equal(user, &filled);
+    filled.num_calls++;
+    return braid_stream_host_call(stream, fill, NULL);
+}
+
+static void check_fills(bool is_slow, bool waits)
+{
+    braid_device *device = own_device("cpu");
+    braid_stream *streams[2] = { own_stream(device), own_stream(device) };
+    braid_runner *runner;
+    uint32_t num = 0;
+    reset();
+    memset(&filled, 0, sizeof(filled));
+    world.is_slow = is_slow;
+    world.sleep_us = is_slow ? 20 : 500;
+    check_ok(braid_runner_create(device, make_graph(),
+                                 &(braid_runner_options){ .as_before = play_before,
+                                                          .before_plan = queue_fill,
+                                                          .before_plan_user = &filled },
+                                 &runner));
+    for (; !info_of(runner).is_chosen && num < 20000; num++) {
+        check_ok(braid_runner_launch(runner, streams[num % 2]));
+        if (waits || num % 50 == 49)
+            check_ok(braid_runner_wait(runner));
+    }
+    assert_string_equal(info_of(runner).way, is_slow ? info_of(runner).way : "as before");
+    for (int i = 0; i < 20; i++, num++)
+        check_ok(braid_runner_launch(runner, streams[num % 2]));
+    check_ok(braid_runner_wait(runner));
+    assert_true(filled.num_calls > 0 && world.played_before > 0);
+    assert_int_equal(filled.num_calls + world.played_before, num); // one of both for each frame
+    assert_int_equal(filled.num_fills, filled.num_calls);
+    assert_false(filled.is_early);
+    check_counts(num);
+    braid_runner_destroy(runner);
+}
+
+static void plans_are_filled_before_each_launch(void **state)
+{
+    (void)state;
+    check_fills(true, false);
+    check_fills(false, true);
+}
+
+static braid_status fill_nothing(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device, (void)stream, (void)user;
+    return BRAID_UNSUPPORTED;
+}
+
+static void a_plan_that_cannot_be_filled_does_not_play(void **state)
+{
+    (void)state;
+    braid_runner *runner;
+    reset();
+    check_ok(braid_runner_create(own_device("cpu"), make_graph(),
+                                 &(braid_runner_options){ .before_plan = fill_nothing }, &runner));
+    assert_int_equal(braid_runner_launch(runner, NULL), BRAID_UNSUPPORTED);
+    check_ok(braid_runner_wait(runner));
+    check_counts(0);
+    braid_runner_destroy(runner);
+}
+
 static void frames_in_flight_end_before_the_runner(void **state)
 {
     (void)state;
@@ -250,6 +334,8 @@ int main(void)
         owning_test(frames_keep_their_order_on_any_streams),
         owning_test(a_way_that_fails_is_not_tried_again),
         owning_test(known_costs_are_not_measured),
+        owning_test(plans_are_filled_before_each_launch),
+        owning_test(a_plan_that_cannot_be_filled_does_not_play),
         owning_test(frames_in_flight_end_before_the_runner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
