@@ -391,10 +391,9 @@ captures() {
 
 torch() {
     step torch-modules beside_python tests/python/modules_on_a_gpu.py 200
-    step torch beside_python bench/gpu/captured_torch.py --reuse
-    step torch-compiled beside_python bench/gpu/captured_torch.py --compile --models googlenet inception_v3
+    step torch beside_python bench/gpu/captured_torch.py --reuse --lanes
     cat "$results/torch-modules.log"
-    grep -h '^|\|^# tried\|^#.*made in' "$results/torch.log" "$results/torch-compiled.log"
+    grep '^|\|^# plays by\|^# tried\|^#.*made in' "$results/torch.log"
 }
 
 # The recorder finds the driver behind itself, as the loader does.

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of torchvision at batch 1 as PyTorch's CUDA graph, and the same work by braid.torch.optimize, in one process by turns.
 
-    captured_torch.py [--models NAME...] [--batch N] [--compile] [--reuse] [--once]
+    captured_torch.py [--models NAME[:compiled]...] [--batch N] [--compile] [--reuse] [--lanes] [--once]
 
 Needs torch, torchvision and a CUDA device. Weights are random, in half precision. Each row has the medians of rounds that
-alternate, and how far the results are apart: of Braid's from the graph's, and of the graph's from itself.
---compile compiles models by torch.compile first. --reuse also leaves PyTorch's reuse of memory as it is.
+alternate, and how far the results are apart: of Braid's from the graph's, and of the graph's from itself. The last column
+tells which way the optimized function plays.
+NAME:compiled is compiled by torch.compile first, and --compile compiles all. --lanes also plays plans of 1, 4 and 8
+lanes. --reuse also leaves PyTorch's reuse of memory as it is.
 --once plays each a few times, without times, for tools that watch memory.
 """
 import argparse
+import sys
 import time
 
 import torch
@@ -70,18 +73,27 @@ def settle(optimized):
             torch.cuda.synchronize()
 
 
-def run(name, given):
+def tell(label, optimized, made):
+    info = optimized.found.info
+    print(f"# {label}: made in {made:.2f} s; {info.num_kernels} kernels, {info.num_stated} by statement, {info.num_unproven} not "
+          f"proven; orders {info.num_captured} captured, {info.num_kept} kept; longest path {info.longest_captured} captured, "
+          f"{info.longest_kept} kept; {info.num_races} races")
+    print("\n".join("# " + line[:250] for line in optimized.text.splitlines()[3:40]))
+    sys.stdout.flush()
+
+
+def run(name, is_compiled, given):
     model = model_of(name)
     size = 299 if name == "inception_v3" else 224
     image = torch.rand(given.batch, 3, size, size, device="cuda", dtype=torch.half)
     eager = lambda: model(image)  # noqa: E731
-    played = torch.compile(model) if given.compile else model
+    played = torch.compile(model) if is_compiled else model
     function = lambda: played(image)  # noqa: E731
     graph, result = graph_of(eager)
     again, other = graph_of(eager)  # which tells how far equal graphs are apart
     plays = {"eager graph": graph.replay, "eager graph, captured again": again.replay}
-    results = {"eager graph": result, "eager graph, captured again": other}
-    if given.compile:
+    results, ways = {"eager graph": result, "eager graph, captured again": other}, {}
+    if is_compiled:
         compiled, results["compiled graph"] = graph_of(function)
         plays["compiled graph"] = compiled.replay
     for way, keeps in (("optimized", True), ("optimized, memory reused", False)):
@@ -89,20 +101,18 @@ def run(name, given):
             continue
         begin = time.perf_counter()
         optimized = braid.torch.optimize(function, keep_memory=keeps)
-        made = time.perf_counter() - begin
+        made, planned = time.perf_counter() - begin, optimized.outputs
         if not given.once:
             settle(optimized)
-        plays[way], results[way] = optimized, optimized.outputs
-        info = optimized.imported.info
-        print(f"# {name}, {way}: made in {made:.2f} s; {info.num_kernels} kernels, {info.num_stated} by statement, {info.num_unproven} "
-              f"not proven; longest path {info.longest_captured} captured, {info.longest_kept} kept; {info.num_races} races")
-        print("\n".join("# " + line[:250] for line in optimized.text.splitlines()[3:40]), flush=True)
-        execs = {f"{way}, {lanes} lanes": braid.Exec(braid.torch._adopt(image.device), optimized.graph, max_lanes=lanes) for lanes in (1, 4, 8)}
-        for label, made_exec in execs.items():
-            plays[label] = lambda on=made_exec: on.launch(int(torch.cuda.current_stream().cuda_stream))
-            results[label] = optimized.outputs
+        plays[way], results[way], ways[way] = optimized, optimized.outputs, optimized.report["plays_by"]
+        tell(f"{name}{', compiled' if is_compiled else ''}, {way}", optimized, made)
+        has_plan = optimized.found.info.num_kept < optimized.found.info.num_captured
+        for lanes in (1, 4, 8) if given.lanes and has_plan else ():
+            frame = braid.Exec(braid.torch._adopt(image.device), optimized.graph, max_lanes=lanes)
+            plays[f"{way}, {lanes} lanes"] = lambda on=frame: on.launch(int(torch.cuda.current_stream().cuda_stream))
+            results[f"{way}, {lanes} lanes"] = planned
     times = times_of(plays, *((1, 1) if given.once else ()))
-    base = "compiled graph" if given.compile else "eager graph"
+    base = "compiled graph" if is_compiled else "eager graph"
     plays[base]()
     torch.cuda.synchronize()
     expected = results[base].clone()
@@ -118,23 +128,27 @@ def run(name, given):
             play()
             torch.cuda.synchronize()
             apart = max(apart, distance(results[way], expected))
-        print(f"| {name} | {given.batch} | {way} | {times[way]:.1f} | {times[way] / times[base]:.3f} | {apart:.1e} | {own:.1e} |",
+        label = f"{name}{', compiled' if is_compiled else ''} | {given.batch} | {way}"
+        print(f"| {label} | {times[way]:.1f} | {times[way] / times[base]:.3f} | {apart:.1e} | {own:.1e} | {ways.get(way, '')} |",
               flush=True)
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--models", nargs="+", default=["googlenet", "inception_v3", "resnet50", "densenet121"])
+    options.add_argument("--models", nargs="+", default=["googlenet", "inception_v3", "googlenet:compiled", "inception_v3:compiled",
+                                                         "resnet50", "densenet121"])
     options.add_argument("--batch", type=int, default=1)
     options.add_argument("--compile", action="store_true")
     options.add_argument("--reuse", action="store_true")
+    options.add_argument("--lanes", action="store_true")
     options.add_argument("--once", action="store_true")
     given = options.parse_args()
     print(f"# torch {torch.__version__}, {torch.cuda.get_device_name()}")
-    print("| model | batch | way | us | ratio | apart | graph from itself |\n|---|---|---|---|---|---|---|")
+    print("| model | batch | way | us | ratio | apart | graph from itself | plays by |\n|---|---|---|---|---|---|---|---|")
     with torch.inference_mode():
         for name in given.models:
-            run(name, given)
+            name, _, how = name.partition(":")
+            run(name, given.compile or how == "compiled", given)
 
 
 if __name__ == "__main__":

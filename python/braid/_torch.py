@@ -71,8 +71,7 @@ class Recorder(TorchDispatchMode):
         if not hasattr(function, "_schema"):  # an operator of operators: no operation has its nodes
             return function(*args, **kwargs)
         is_random = getattr(Tag, "nondeterministic_seeded", None) in getattr(function, "tags", ())
-        if is_random:
-            self._refuse_generators(function, [*_flat(args), *_flat(kwargs)])
+        is_random = self._check_generators(function, [*_flat(args), *_flat(kwargs)]) or is_random
         self._find_nodes()  # no operation has those until here
         is_collective = str(function).startswith(_COLLECTIVES)
         if is_collective:
@@ -97,11 +96,13 @@ class Recorder(TorchDispatchMode):
             self.calls.append(Call(str(function), nodes, reads, writes, _is_told(function, values, self._device)))
         return result
 
-    def _refuse_generators(self, function: Any, values: List[Any]) -> None:
-        """PyTorch's graph advances the device's own. It knows others only if the program names them before a capture."""
-        for value in values:
-            if isinstance(value, Generator) and value.device.type == "cuda" and _handle_of(value) != _handle_of(self._generator()):
-                raise RuntimeError(f"'{function}' draws from a generator of the program's")
+    def _check_generators(self, function: Any, values: List[Any]) -> bool:
+        """Whether it gets a generator, also if no tag tells that it draws. PyTorch's graph advances the device's own. It knows
+        others only if the program names them before a capture."""
+        found = [value for value in values if isinstance(value, Generator) and value.device.type == "cuda"]
+        if any(_handle_of(value) != _handle_of(self._generator()) for value in found):
+            raise RuntimeError(f"'{function}' draws from a generator of the program's")
+        return bool(found)
 
     def _generator(self) -> Any:
         return torch.cuda.default_generators[self._device.index]

@@ -8,6 +8,7 @@ import weakref
 from typing import Any, Tuple
 
 from braid._errors import UnsupportedError
+from braid._torch_plays import OwnGraph
 
 _LIKE_PYTORCH = 1 | 8  # cuGraphInstantiate frees memory on launch, and uses priorities of nodes
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
@@ -27,13 +28,12 @@ def _destroy(exec: int) -> None:
 
 
 def take(captured: Any, plain: Any, device: Any) -> Tuple[Any, Any]:
-    """PyTorch's graph as calls play it behind begin(), and the Draws of the imported graph. None: it draws no numbers. `plain`
-    is a graph of the same function, and perhaps the same graph."""
-    whole = _Whole(captured, device) if plain is captured else None
+    """PyTorch's graph as calls play it, and the Draws of the imported graph, which fill before each play of a plan. None: it
+    draws no numbers. `plain` is another graph of the same function, which fills by itself, or None."""
+    whole = _Whole(captured, device) if plain is None else None
     draws = Draws(captured, device)
-    if whole is None and draws.any:
-        return _Advancing(plain, draws), draws
-    return whole or plain, draws if draws.any else None
+    fill = draws.begin if draws.any else None
+    return plain or OwnGraph(whole, fill), draws if draws.any else None
 
 
 class _Whole:
@@ -52,17 +52,6 @@ class _Whole:
         _call("cuGraphLaunch", self._exec, ctypes.c_void_p(torch.cuda.current_stream(self._device).cuda_stream))
 
 
-class _Advancing:
-    """A graph of PyTorch's, which advances the generator by itself."""
-
-    def __init__(self, plain: Any, draws: Draws):
-        self._plain, self._draws = plain, draws
-
-    def replay(self) -> None:
-        self._draws.take_back()
-        self._plain.replay()
-
-
 class Draws:
     """The prologue of a captured graph, which loses its nodes: a replay fills the memory and advances the generator, and runs no
     kernel. All graphs of a generator may share the memory, or each may have its own: that depends on PyTorch's version."""
@@ -78,16 +67,12 @@ class Draws:
             _call("cuGraphDestroyNode", ctypes.c_void_p(node))
         captured.instantiate()
         self._captured, self._generator = captured, torch.cuda.default_generators[device.index]
-        self.begin()
-        self.any: bool = bool(self._generator.get_offset() != self._offset)
-        self.take_back()
+        before = self._generator.get_offset()
+        with torch.inference_mode():  # in which any tensor may be written
+            self.begin()
+        self.any: bool = bool(self._generator.get_offset() != before)
+        self._generator.set_offset(before)
 
     def begin(self) -> None:
-        """Before a play of the function's work, on the current stream. The play before it was joined to its stream, so it is
-        over when that stream fills the memory again."""
-        self._offset = self._generator.get_offset()
+        """Before a play of the function's work, on the current stream, which follows the play before."""
         self._captured.replay()
-
-    def take_back(self) -> None:
-        """Leaves the generator as it was before begin()."""
-        self._generator.set_offset(self._offset)

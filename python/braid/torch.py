@@ -3,19 +3,21 @@
 Operations of PyTorch as nodes of a graph: braid.torch.operation. Both import PyTorch when they are called."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from braid._describe import ACCESSES, unwrap
 from braid._device import Device
 from braid._errors import UnsupportedError, refuse
+from braid._exec import Exec
 from braid._graph import Graph
 from braid._handles import Node
-from braid._import import Imported
+from braid._import import Imported, ImportInfo
 from braid._memory import as_list
 from braid._options import NodeOptions, spell_out
-from braid._planned import Planned
+from braid._planned import Found, Planned
 from braid._private_streams import Lease
-from braid._runner import Runner
+from braid._runner import RunnerInfo
+from braid._torch_plays import AsCaptured, ByPlan, OwnGraph, Plain, capturing
 from braid._triton_texts import Texts
 
 if TYPE_CHECKING:
@@ -28,18 +30,21 @@ _devices: Dict[int, Device] = {}  # by the ordinal of PyTorch's device
 
 
 class Optimized(Planned):
-    """A function's work on the GPU as a plan. A call plays it once on PyTorch's current stream, and returns the tensors that
-    the function returned, with new values. Made by braid.torch.optimize."""
+    """A function's work on the GPU. A call plays it once on PyTorch's current stream, and returns the tensors that the function
+    returned, with new values. Made by braid.torch.optimize."""
 
-    def __init__(self, imported: Imported, captured: Any, plain: Any, draws: Any, inputs: Sequence[Any], outputs: Any, device: Any):
-        self.imported, self.inputs, self.outputs = imported, tuple(inputs), outputs
-        self._device, self._draws = device, draws
-        self._captured = captured  # with its memory
-        self._runner = Runner(_adopt(device), imported.graph, as_before=lambda stream: plain.replay())
+    def __init__(self, found: Found, play: Any, inputs: Sequence[Any], device: Any):
+        self.found, self.inputs = found, tuple(inputs)
+        self._play, self._device = play, device
+
+    @property
+    def outputs(self) -> Any:
+        """What the function returned, with the values of the last call. These are other tensors once measured times have chosen
+        PyTorch's own graph."""
+        return self._play.outputs
 
     def __call__(self, *inputs: Any) -> Any:
-        """Copies these tensors to `inputs`, if there are any, and plays the work. About 150 calls try ways to play,
-        PyTorch's own graph among them, and then all take the fastest."""
+        """Copies these tensors to `inputs`, if there are any, and plays the work. The next call overwrites what it returns."""
         import torch
 
         if inputs and len(inputs) != len(self.inputs):
@@ -52,10 +57,41 @@ class Optimized(Planned):
             for mine, given in zip(self.inputs, inputs):
                 if mine is not given:
                     mine.copy_(given, non_blocking=True)
-            if self._draws is not None:
-                self._draws.begin()
-            self._runner.launch(int(torch.cuda.current_stream(self._device).cuda_stream))
+            self._play(torch.cuda.current_stream(self._device))
         return self.outputs
+
+    def wait(self) -> None:
+        self._play.wait()
+
+    @property
+    def imported(self) -> Imported:
+        """The import. Where calls play PyTorch's own graph by its orders, there is none: `found` has its numbers."""
+        return self._planned().imported
+
+    @property
+    def graph(self) -> Graph:
+        return self.imported.graph
+
+    def _planned(self) -> Any:
+        if not isinstance(self._play, ByPlan):
+            raise UnsupportedError("the function has no plan: the import removes no order, so that calls play PyTorch's own graph")
+        return self._play
+
+    @property
+    def exec(self) -> Optional[Exec]:
+        return self._play.exec
+
+    @property
+    def info(self) -> RunnerInfo:
+        return self._play.info
+
+    @property
+    def report(self) -> Dict[str, Any]:
+        return {**self.found.report, **self._ways()}
+
+    @property
+    def text(self) -> str:
+        return self.found.text + self._text_of_ways()
 
 
 def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = True, num_warm: int = 3) -> Optimized:
@@ -65,13 +101,14 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
     by the operations' schemas. Kernels of Triton tell by their PTX. All others keep their captured orders.
     `keep_memory`: no tensor gets memory that an earlier one had, since that would order their operations. The work then
     takes as much memory as all its tensors together. If only the results outlive the function, PyTorch captures it once more
-    as it is, to be tried beside. The function and its results live as long as the plan.
+    as it is. Where the import removes no order, calls play that graph, and there is no plan. Else about 150 calls try ways to
+    play, that graph among them, and then all take the fastest. The function and its results live as long as what plays.
     Random numbers are those that PyTorch's own graph would draw, and each call advances PyTorch's generator as it does.
     Raises UnsupportedError if PyTorch cannot capture the function, or records the history of its memory for the program, or
     if the function draws from a generator of the program's."""
     import torch
 
-    from braid import _torch, _torch_draws
+    from braid import _torch, _torch_draws, _torch_results
 
     device = _device_of(inputs)
     if not hasattr(torch.cuda.CUDAGraph, "raw_cuda_graph"):
@@ -87,22 +124,43 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
                 may_draw = torch.cuda.get_rng_state(device).tolist() != state
             side.synchronize()
         captured = torch.cuda.CUDAGraph(keep_graph=True)
+        lease = Lease(device)
+        side = lease.private.stream
         try:
-            lease = Lease(device)
-            recorder, memory, outputs = _capture(_torch, captured, lease.private, lambda: function(*inputs), keep_memory)
+            recorder, memory, box = _capture(_torch, captured, lease.private, lambda: function(*inputs), keep_memory)
             recorder.drop()
-            again = keep_memory and _are_all(outputs, memory, device)
-            plain = _capture_plain(lease.private.stream, lambda: function(*inputs), outputs) if again else captured
+            again = keep_memory and _torch_results.are_all(box, memory, device)
+            plain = Plain(side, lambda: function(*inputs), box[0]) if again else None
         except RuntimeError as error:
             raise UnsupportedError(f"PyTorch cannot capture the function: {str(error).splitlines()[0]}") from error
         imported = _import(captured, recorder, memory, device)
-        imported._owner.kept = (captured, lease, function, inputs, outputs, recorder.outside)  # execs of the graph outlive what is returned
-        draws = None
-        if may_draw or recorder.random:
-            plain, draws = _torch_draws.take(captured, plain, device)
-        elif plain is captured:
-            captured.instantiate()
-    return Optimized(imported, captured, plain, draws, inputs, outputs, device)
+        found = Found(imported.info, imported.report, imported.text)
+        kept = (lease, function, inputs, recorder.outside)
+        play: Any
+        if _may_gain(found.info):
+            imported._owner.kept = (captured, kept, box[0])  # execs of the graph outlive what is returned
+            draws, own = None, plain
+            if may_draw or recorder.random:
+                own, draws = _torch_draws.take(captured, plain, device)
+            elif plain is None:
+                own = OwnGraph(_instantiated(captured))
+            play = ByPlan(_adopt(device), imported, captured, own, draws, box[0], kept)
+        elif plain is not None:
+            del imported  # before the graph that it has read
+            play = AsCaptured(plain.graph, plain.outputs, kept)
+        else:
+            play = AsCaptured(_instantiated(captured), box[0], kept)
+    return Optimized(found, play, inputs, device)
+
+
+def _may_gain(info: ImportInfo) -> bool:
+    """Whether a plan has less to wait for than the captured graph, or code that Braid may change."""
+    return info.num_kept < info.num_captured or info.num_reloadable > 0
+
+
+def _instantiated(captured: Any) -> Any:
+    captured.instantiate()
+    return captured
 
 
 def _device_of(inputs: Sequence[Any]) -> Any:
@@ -130,49 +188,14 @@ def _adopt(device: Any) -> Device:
 
 
 def _capture(_torch: Any, captured: Any, private: Any, function: Callable[[], Any], keeps: bool) -> Any:
-    import torch
-
     device, side = private.device, private.stream
-    with _torch.History(device) as events, torch.cuda.graph(captured, stream=side, capture_error_mode="thread_local"):
+    with _torch.History(device) as events, capturing(captured, side):
         memory = _torch.Memory(events, keeps, device, private.workspace)
         recorder = _torch.Recorder(_torch.Nodes(int(side.cuda_stream)), memory, device)
         with recorder:
-            outputs = function()
+            box = [function()]  # which has the only reference
         memory.begin()
-    return recorder, memory, outputs
-
-
-def _are_all(outputs: Any, memory: Any, device: Any) -> bool:
-    """Whether these results are all that a call leaves. A second capture would take the place of other tensors, such as
-    gradients that the function has made, and values in an object that PyTorch does not know cannot be found."""
-    import torch
-    from torch.utils import _pytree
-
-    leaves = _pytree.tree_leaves(outputs)
-    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    known = (type(None), bool, int, float, complex, str)
-    if not all(isinstance(leaf, (torch.Tensor, *known)) for leaf in leaves):
-        return False
-    live = [block["address"] for segment in torch.cuda.memory_snapshot() if segment["device"] == device.index
-            for block in segment["blocks"] if block["state"] == "active_allocated"]
-    return not memory.left(tensors, live)
-
-
-def _capture_plain(side: Any, function: Callable[[], Any], outputs: Any) -> Any:
-    """PyTorch's graph with memory that it uses again, and the same tensors as outputs."""
-    import torch
-    from torch.utils import _pytree
-
-    plain = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(plain, stream=side, capture_error_mode="thread_local"):
-        found, again = _pytree.tree_leaves(outputs), _pytree.tree_leaves(function())
-        if len(found) != len(again):
-            raise RuntimeError(f"it returns {len(again)} values, and returned {len(found)} before")
-        with torch.inference_mode():  # in which any tensor may be written
-            for mine, other in zip(found, again):
-                if isinstance(mine, torch.Tensor) and mine.is_cuda and mine.data_ptr() != other.data_ptr():
-                    mine.copy_(other)
-    return plain
+    return recorder, memory, box
 
 
 def _import(captured: Any, recorder: Any, memory: Any, device: Any) -> Imported:

@@ -10,6 +10,7 @@ import torch
 
 import braid
 import braid.torch
+from braid._torch_plays import ByPlan
 
 WIDTH, HEIGHT = 96, 64
 
@@ -92,31 +93,34 @@ def compare(seed):
         plain.replay()
         return results
 
-    execs = [braid.Exec(braid.torch._adopt(inputs[0].device), optimized.graph, max_lanes=lanes) for lanes in (2, 8)]
+    is_planned, info = isinstance(optimized._play, ByPlan), optimized.found.info
+    execs = [braid.Exec(braid.torch._adopt(inputs[0].device), optimized.graph, max_lanes=lanes) for lanes in (2, 8) if is_planned]
+    planned = optimized.outputs  # before measured times have chosen PyTorch's graph
 
     def by(frame):
         def play(given):
             optimized.inputs[0].copy_(given)
-            if optimized._draws is not None:
-                optimized._draws.begin()
+            if optimized._play.draws is not None:
+                optimized._play.draws.begin()
             frame.launch(int(torch.cuda.current_stream().cuda_stream))
-            return optimized.outputs
+            return planned
         return play
 
     expected = played(by_graph)
     if not same(expected, played(by_graph)):
         return None
     good = same(expected, played(optimized)) and all(same(expected, played(by(frame))) for frame in execs for _ in range(3))
-    info = optimized.imported.info
+    assert is_planned == (info.num_kept < info.num_captured or info.num_reloadable > 0), seed
     assert info.num_unproven == 0 or "unproven" in optimized.report, seed
     compare.kept += info.num_kept
     compare.captured += info.num_captured
     compare.unproven += info.num_unproven
-    compare.random += optimized._draws is not None
+    compare.random += optimized._play.draws is not None
+    compare.planned += is_planned
     return good
 
 
-compare.kept = compare.captured = compare.unproven = compare.random = 0
+compare.kept = compare.captured = compare.unproven = compare.random = compare.planned = 0
 
 
 def same(some, others):
@@ -136,7 +140,7 @@ def two_streams_share_a_tensor():
         here.wait_stream(side)
         return y
 
-    info = braid.torch.optimize(racy).imported.info
+    info = braid.torch.optimize(racy).found.info
     assert info.num_races == 1, info
 
 
@@ -174,7 +178,7 @@ def random_numbers_are_those_of_pytorch(keeps):
         assert same(expected[0], found[0]) and expected[1] == found[1] > 0, (num, expected[1], found[1], optimized.info)
         num += 10
         assert num < 1000, optimized.info
-    assert "as before: " in optimized.text and optimized.imported.info.num_unproven == 0, optimized.text
+    assert "as before: " in optimized.text and optimized.found.info.num_unproven == 0, optimized.text
 
 
 def generators_of_the_program_are_refused():
@@ -186,12 +190,13 @@ def generators_of_the_program_are_refused():
     else:
         raise AssertionError("a function with a generator of its own is planned")
     default = torch.cuda.default_generators[torch.cuda.current_device()]
-    assert braid.torch.optimize(lambda: torch.rand(5, device="cuda", generator=default))._draws is not None
+    assert braid.torch.optimize(lambda: [torch.rand(5, device="cuda", generator=default), torch.ones(5, device="cuda")])._play.draws is not None
 
 
 def attention_that_draws_nothing_needs_no_prologue():
     heads = torch.randn(2, 4, 64, 32, device="cuda", dtype=torch.half)
-    assert braid.torch.optimize(lambda: torch.nn.functional.scaled_dot_product_attention(heads, heads, heads))._draws is None
+    optimized = braid.torch.optimize(lambda: [torch.nn.functional.scaled_dot_product_attention(heads, heads, heads), heads + 1])
+    assert isinstance(optimized._play, ByPlan) and optimized._play.draws is None
 
 
 def main():
@@ -204,7 +209,7 @@ def main():
         two_streams_share_a_tensor()
         found = [compare(seed) for seed in range(num)]
     print(f"{found.count(True)} of {num} modules are bit-equal in each call, {found.count(False)} are not, and {found.count(None)} differ "
-          f"from themselves; {compare.random} draw random numbers; {compare.kept} of {compare.captured} orders kept, "
+          f"from themselves; {compare.planned} have plans, {compare.random} of them draw random numbers; {compare.kept} of {compare.captured} orders kept, "
           f"{compare.unproven} nodes not proven; bad: {[seed for seed, good in enumerate(found) if good is False]}")
     sys.exit(found.count(False) != 0)
 

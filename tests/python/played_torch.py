@@ -137,6 +137,17 @@ class Allocator:
         return live + [{"address": at, "size": size, "state": "inactive"} for at, size in self.free.items()]
 
 
+class Storage:
+    """A block, as long as tensors have it."""
+
+    def __init__(self, allocator, bytes):
+        self.address, self._cdata = allocator.take(bytes), id(self)
+        weakref.finalize(self, allocator.give, self.address).atexit = False
+
+    def data_ptr(self):
+        return self.address
+
+
 class Device:
     def __init__(self, index=0):
         self.index, self.type = index, "cuda"
@@ -164,24 +175,41 @@ def make_torch():
         module, functions[name] = ctypes.c_void_p(), ctypes.c_void_p()
         call("cuModuleLoadData", ctypes.byref(module), text.encode())
         call("cuModuleGetFunction", ctypes.byref(functions[name]), module, name.encode())
-    allocator = Allocator(call)
+    allocator, storages = Allocator(call), {}  # tensors by storage
+
+    def leave(storage):
+        storages[storage] -= 1
 
     class Tensor:
         """One word, or `bytes` of them."""
 
         __torch_dispatch__ = staticmethod(lambda *args: None)
         is_quantized = is_nested = False
-        is_cuda, device, layout, shape, dtype = True, here, strided, (1,), "uint32"
+        is_cuda, device, layout, dtype, requires_grad, _base = True, here, strided, "uint32", False, None
 
         def __init__(self, bytes=4):
-            self._bytes, self._address, self.is_inference = bytes, allocator.take(bytes), bool(inferences)
-            weakref.finalize(self, allocator.give, self._address).atexit = False
+            self._bytes, self.shape, self._strides, self.is_inference = bytes, (1,), (1,), bool(inferences)
+            self.set_(Storage(allocator, bytes) if bytes else None)
+
+        def set_(self, storage, *where):
+            self._storage = storage
+            if storage is not None:
+                storages[id(storage)] = storages.get(id(storage), 0) + 1
+                weakref.finalize(self, leave, id(storage)).atexit = False
+                self._address = storage.address
+            return self
+
+        def expand(self, num):
+            """Its word, several times."""
+            made = Tensor(0).set_(self._storage)
+            made._bytes, made.shape, made._strides, made._base = self._bytes, (num,), (0,), self
+            return made
 
         def data_ptr(self):
             return self._address
 
         def untyped_storage(self):
-            return self
+            return self._storage
 
         def element_size(self):
             return self._bytes
@@ -190,9 +218,11 @@ def make_torch():
             return 1
 
         def stride(self):
-            return (1,)
+            return self._strides
 
         def copy_(self, other, non_blocking=False):
+            assert 0 not in self._strides, "more than one element of the written-to tensor refers to a single memory location"
+            assert bool(inferences) or not self.is_inference
             call("cuMemcpyDtoDAsync_v2", *(ctypes.c_uint64(one.data_ptr()) for one in (self, other)), ctypes.c_size_t(4), Stream.now.handle)
 
         def item(self):
@@ -365,7 +395,7 @@ def make_torch():
         own=Operation("mine.add.default", "self other", add))
     torch.launch, torch.allocator, torch.workspaces, torch.functions = launch, allocator, workspaces, functions
     torch._C = types.SimpleNamespace(_cuda_clearCublasWorkspaces=workspaces.clear, _cuda_isHistoryEnabled=allocator.is_recording,
-                                     _cuda_memorySnapshot=allocator.snapshot)
+                                     _cuda_memorySnapshot=allocator.snapshot, _storage_Use_Count=storages.get)
     torch.inference_mode, torch.Generator = infer, Generator
     torch.cuda = types.SimpleNamespace(
         device=lambda device: contextlib.nullcontext(), Stream=Stream, stream=on, current_stream=lambda device=None: Stream.now,
@@ -376,6 +406,8 @@ def make_torch():
         get_rng_state=lambda device: types.SimpleNamespace(tolist=lambda: [generator.seed, generator.offset]),
         default_generators=[generator])
     Stream.now = Stream()
-    leaves = types.SimpleNamespace(tree_leaves=lambda value: list(value) if isinstance(value, (list, tuple)) else [value])
+    leaves = types.SimpleNamespace(
+        tree_leaves=lambda value: list(value) if isinstance(value, (list, tuple)) else [value],
+        tree_map=lambda function, value: list(map(function, value)) if isinstance(value, (list, tuple)) else function(value))
     return {"torch": torch, "torch.utils": types.SimpleNamespace(_pytree=leaves), "torch.utils._pytree": leaves,
             "torch.utils._python_dispatch": types.SimpleNamespace(TorchDispatchMode=TorchDispatchMode)}

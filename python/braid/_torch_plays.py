@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways to play a function that PyTorch captured: its own graph, or a plan with that graph beside it."""
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from typing import Any, Callable, Iterator, Optional, Tuple
+
+from braid._device import Device
+from braid._exec import Exec
+from braid._import import Imported
+from braid._runner import Runner, RunnerInfo
+
+OWN = "PyTorch's own graph"
+
+
+@contextlib.contextmanager
+def capturing(graph: Any, stream: Any) -> Iterator[None]:
+    """A capture. PyTorch warns of a graph without nodes: one that the adapter has given up is no news."""
+    import torch
+
+    whole = torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local")
+    whole.__enter__()
+    try:
+        yield
+    except BaseException:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The CUDA Graph is empty")
+            if not whole.__exit__(*sys.exc_info()):
+                raise
+    else:
+        whole.__exit__(None, None, None)
+
+
+class OwnGraph:
+    """A graph whose results are those of the plan, so that nothing is copied."""
+
+    outputs: Any = None  # the plan's
+
+    def __init__(self, graph: Any, fill: Optional[Callable[[], None]] = None):
+        self._graph, self._fill = graph, fill
+
+    def replay(self) -> None:
+        if self._fill is not None:
+            self._fill()
+        self._graph.replay()
+
+
+class Plain:
+    """PyTorch's graph of the function with memory that it uses again, and with results of its own."""
+
+    def __init__(self, stream: Any, function: Callable[[], Any], expected: Any):
+        import torch
+
+        from braid import _torch_results
+
+        self.graph = torch.cuda.CUDAGraph()
+        with capturing(self.graph, stream):
+            self.outputs = function()
+        self._copies = _torch_results.copies_of(expected, self.outputs)
+
+    def replay(self) -> None:
+        self.graph.replay()
+
+    def copy_results(self) -> None:
+        """To the tensors of the plan, while ways are tried."""
+        for copy in self._copies:
+            copy()
+
+
+class AsCaptured:
+    """Calls replay PyTorch's own graph. There is no plan and no exec, and no result is copied."""
+
+    exec: Optional[Exec] = None
+    draws: Any = None
+    info = RunnerInfo(OWN, "nothing, since the import removes no order", 0, True, False)
+
+    def __init__(self, graph: Any, outputs: Any, kept: Tuple[Any, ...]):
+        self.outputs, self.captured, self.kept = outputs, graph, kept
+        self._stream: Any = None
+
+    def __call__(self, stream: Any) -> None:
+        self._stream = stream
+        self.captured.replay()
+
+    def wait(self) -> None:
+        if self._stream is not None:
+            self._stream.synchronize()
+
+
+class ByPlan:
+    """Calls try plans and PyTorch's own graph, and then take the fastest. Results are those of the plan until the graph is
+    chosen: from then on they are the graph's, and no longer copied."""
+
+    def __init__(self, device: Device, imported: Imported, captured: Any, own: Any, draws: Any, outputs: Any,
+                 kept: Tuple[Any, ...]):
+        self.imported, self.captured, self.draws = imported, captured, draws  # the captured graph has the plan's memory
+        self.outputs, self.kept = outputs, kept
+        self._own, self._is_chosen, self._has_played_own = own, False, False
+        fill = None if draws is None else lambda stream: draws.begin()
+        self._runner = Runner(device, imported.graph, as_before=self._play_own, before_plan=fill)
+
+    def _play_own(self, stream: Any) -> None:
+        self._own.replay()
+        self._has_played_own = True
+
+    def __call__(self, stream: Any) -> None:
+        self._has_played_own = False
+        self._runner.launch(int(stream.cuda_stream))
+        if self._is_chosen:
+            return
+        self._is_chosen = self.info.is_chosen
+        if not self._has_played_own or self._own.outputs is None:
+            return
+        if self._is_chosen and self.exec is None:
+            self.outputs = self._own.outputs
+        else:
+            self._own.copy_results()
+
+    def wait(self) -> None:
+        self._runner.wait()
+
+    @property
+    def exec(self) -> Optional[Exec]:
+        return self._runner.exec
+
+    @property
+    def info(self) -> RunnerInfo:
+        return self._runner.info
