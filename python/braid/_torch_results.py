@@ -36,22 +36,23 @@ class _Like:
 def _is_held(box: List[Any], memory: Any) -> bool:
     """Whether anyone but this list has a result that the capture made. Copies of the structure, with other objects, tell how many
     references it has itself."""
-    own = {id(leaf): leaf for leaf in _pytree.tree_leaves(box[0]) if isinstance(leaf, torch.Tensor)}
+    own = {id(leaf): leaf for leaf in _pytree.tree_leaves(box[0])
+           if isinstance(leaf, torch.Tensor) and memory.has(leaf.untyped_storage().data_ptr())}
     likes = {key: _Like() for key in own}
-    like = [_pytree.tree_map(lambda leaf: likes.get(id(leaf), leaf), box[0])]
+    like = [_pytree.tree_map(lambda leaf: likes.get(id(leaf), leaf), box[0])]  # noqa: F841
     num_own, num_likes = ([sys.getrefcount(value) for value in found.values()] for found in (own, likes))
-    if like and any(mine > other for mine, other in zip(num_own, num_likes)):
+    if any(mine > other for mine, other in zip(num_own, num_likes)):
         return True
-    return any(_has_views(storage, num) for storage, num in _storages(list(own.values()), memory).items())
+    return any(_has_views(storage, num) for storage, num in _storages(list(own.values())).items())
 
 
-def _storages(tensors: List[Any], memory: Any) -> Dict[int, int]:
-    """The handles of storages that the capture made, and how many of these tensors each has, and of those that they are views of.
-    The storage of a tensor that is differentiated may have other owners."""
+def _storages(tensors: List[Any]) -> Dict[int, int]:
+    """The handles of storages, and how many of these tensors each has, and of those that they are views of. The storage of a
+    tensor that is differentiated may have other owners."""
     objects: Dict[int, Set[int]] = {}
     for tensor in tensors:
         storage = tensor.untyped_storage()
-        if memory.has(storage.data_ptr()) and not tensor.requires_grad:
+        if not tensor.requires_grad:
             owners = [one for one in (tensor, tensor._base) if one is not None]
             objects.setdefault(storage._cdata, set()).update(map(id, owners))
     return {handle: len(found) for handle, found in objects.items()}

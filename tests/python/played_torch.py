@@ -4,6 +4,7 @@ memory again, and streams that are captured."""
 import contextlib
 import ctypes
 import types
+import warnings
 import weakref
 
 HIDDEN = 1 << 62  # in a word that is no address to look at
@@ -53,6 +54,7 @@ class Generator:
     def __init__(self, device, make_tensor, is_inference=lambda: False):
         self.device, self.seed, self.offset, self.drawn, self.memory = device, 1000, 0, None, ()
         self._make, self.is_shared, self.is_inference = make_tensor, True, is_inference
+        self.num_fills = 0
 
     def begin_capture(self):
         if not self.is_shared:
@@ -73,6 +75,7 @@ class Generator:
 
     def fill(self, memory, drawn):
         assert self.is_inference() or not any(tensor.is_inference for tensor in memory)
+        self.num_fills += bool(memory)
         for tensor, value in zip(memory, (self.seed, self.offset)):
             tensor.fill_(value)
         self.offset += drawn
@@ -185,7 +188,7 @@ def make_torch():
 
         __torch_dispatch__ = staticmethod(lambda *args: None)
         is_quantized = is_nested = False
-        is_cuda, device, layout, dtype, requires_grad, _base = True, here, strided, "uint32", False, None
+        is_cuda, device, layout, dtype, requires_grad, base = True, here, strided, "uint32", False, lambda self: None
 
         def __init__(self, bytes=4):
             self._bytes, self.shape, self._strides, self.is_inference = bytes, (1,), (1,), bool(inferences)
@@ -202,8 +205,13 @@ def make_torch():
         def expand(self, num):
             """Its word, several times."""
             made = Tensor(0).set_(self._storage)
-            made._bytes, made.shape, made._strides, made._base = self._bytes, (num,), (0,), self
+            made._bytes, made.shape, made._strides = self._bytes, (num,), (0,)
+            made.base = weakref.ref(self)  # no object of Python has it
             return made
+
+        @property
+        def _base(self):
+            return self.base()
 
         def data_ptr(self):
             return self._address
@@ -292,6 +300,9 @@ def make_torch():
             finally:
                 call("cuStreamEndCapture", stream.handle, ctypes.byref(graph.graph))
                 graph.memory, graph.drawn = generator.end_capture()
+                num = ctypes.c_size_t()
+                if graph.graph and (call("cuGraphGetNodes", graph.graph, None, ctypes.byref(num)), num.value == 0)[1]:
+                    warnings.warn("The CUDA Graph is empty. This usually means that", stacklevel=1)
         if not graph.keeps:
             graph.instantiate()
 
@@ -390,6 +401,8 @@ def make_torch():
         through=Operation("aten.through.default", "self other", through),
         norm=Operation("aten.norm.default", "self running_mean", norm),
         rand=Operation("aten.rand_like.default", "self generator", rand, tags=("seeded",)),
+        untagged=Operation("mine.rand.default", "self generator", rand),
+        expand=Operation("aten.expand.default", "self size", Tensor.expand),
         attend=Operation("aten.attend.default", "self", lambda a: add(a, a), tags=("seeded",)),
         reduce=Operation("c10d.allreduce_.default", "tensors process_group", lambda tensors, group: raise_(tensors[0])),
         own=Operation("mine.add.default", "self other", add))

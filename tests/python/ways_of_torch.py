@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls play PyTorch's own graph where no plan is better, copy nothing then, and fill the seeds of random numbers once. A few lines
+play PyTorch, as in functions_of_torch."""
+import gc
+import warnings
+import weakref
+
+import functions_of_torch
+import pytest
+
+import braid
+import braid.torch
+from braid import _torch_plays
+
+torch = functions_of_torch.torch  # the fixture
+optimize, tensors = functions_of_torch.optimize, functions_of_torch.tensors
+OWN = "PyTorch's own graph"
+
+
+def graphs(torch):
+    """Those that PyTorch makes from now on, as long as they live."""
+    made, whole = weakref.WeakSet(), torch.cuda.CUDAGraph
+
+    class Noted(whole):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            made.add(self)
+
+    torch.cuda.CUDAGraph = Noted
+    return made
+
+
+def watch_copies(torch, monkeypatch):
+    found, copy = [], torch.Tensor.copy_
+    monkeypatch.setattr(torch.Tensor, "copy_", lambda self, other, **options: [found.append(self), copy(self, other, **options)][1])
+    return found
+
+
+def twice(torch, a):
+    return torch.ops.add(torch.ops.add(a, a), a)
+
+
+def test_a_chain_is_played_by_pytorchs_own_graph(torch, monkeypatch):
+    a, = tensors(torch, 2)
+    made_graphs, copies = graphs(torch), watch_copies(torch, monkeypatch)
+    monkeypatch.setattr(_torch_plays, "Runner", None)  # no plan is made
+    made = optimize(torch, lambda: twice(torch, a))
+    gc.collect()
+    assert len(made_graphs) == 1  # and the memory of the first capture is free
+    for value in (2, 5):
+        a.set(value)
+        assert made() is made.outputs
+        made.wait()
+        assert made.outputs.item() == 3 * value
+    assert copies == [] and made.exec is None and made.info.is_chosen
+    assert (made.report["plays_by"], made.report["tried"]) == (OWN, "nothing, since the import removes no order")
+    assert made.report["is_chosen"] and f"plays by: {OWN}\ntried: nothing, since" in made.text
+    assert (made.found.info.num_captured, made.found.info.num_kept) == (1, 1)
+    with pytest.raises(braid.UnsupportedError, match="has no plan: the import removes no order"):
+        made.graph
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_chain_that_leaves_tensors_is_captured_once(torch, keeps):
+    a, = tensors(torch, 2)
+    left, made_graphs = {}, graphs(torch)
+
+    def function():
+        left["state"] = torch.ops.add(a, a)
+        return torch.ops.add(left["state"], a)
+
+    made = optimize(torch, function, keep_memory=keeps)
+    gc.collect()
+    assert len(made_graphs) == 1 and made.report["plays_by"] == OWN
+    a.set(4)
+    left["state"].set(0)
+    made()
+    made.wait()
+    assert (left["state"].item(), made.outputs.item()) == (8, 12)
+
+
+@pytest.mark.parametrize("of", ["itself", "list", "view"])
+def test_results_that_the_program_holds_are_those_of_the_only_capture(torch, of):
+    a, = tensors(torch, 2)
+    state, num = {"last": a}, []
+
+    def function():
+        num.append(1)
+        other, result = torch.ops.add(a, a), torch.ops.add(state["last"], a)
+        state["last"] = result.expand(1) if of == "view" else result
+        return [result, other] if of == "list" else result
+
+    made = optimize(torch, function)
+    assert len(num) == 4  # a second capture would read what the first has left
+    result = made.outputs[0] if of == "list" else made.outputs
+    state["last"].set(0)
+    values = []
+    for _ in range(2):
+        made()
+        made.wait()
+        values.append((result.item(), state["last"].item()))
+    assert values[0] == values[1] and values[0][0] == values[0][1] > 0
+
+
+def test_results_that_nobody_holds_are_captured_again(torch):
+    a, = tensors(torch, 2)
+    num = []
+
+    def function():
+        num.append(1)
+        one = torch.ops.add(a, a)
+        return [one, torch.ops.expand(one, 3), one, a, 7]
+
+    made = optimize(torch, function)
+    assert len(num) == 5 and made.outputs[3] is a and made.outputs[4] == 7
+
+
+class Played:
+    """A runner that plays as it is told: by a plan, by the program's own way, and by that for good."""
+
+    def __init__(self, device, graph, as_before, before_plan):
+        self.as_before, self.before_plan, self.ways = as_before, before_plan, ["plan", "own", "chosen", "chosen"]
+        self.way, self.exec = None, None
+        self.frame = braid.Exec(device, graph, max_lanes=1)
+        self.device = device
+
+    def launch(self, stream):
+        self.way = self.ways.pop(0)
+        if self.way == "plan":
+            if self.before_plan is not None:
+                self.before_plan(stream)
+            self.frame.launch(stream)
+        else:
+            self.as_before(stream)
+
+    def wait(self):
+        self.frame.wait()
+
+    @property
+    def info(self):
+        return braid.RunnerInfo("as before", "", 1, self.way == "chosen", False)
+
+
+def test_a_graph_that_is_chosen_by_its_time_copies_nothing(torch, monkeypatch):
+    a, = tensors(torch, 2)
+    monkeypatch.setattr(_torch_plays, "Runner", Played)
+    made = optimize(torch, lambda: [torch.ops.add(a, a), torch.ops.add(a, a)])
+    first, copies, num_copies = made.outputs, watch_copies(torch, monkeypatch), []
+    for value in (2, 3, 4, 5):
+        a.set(value)
+        found = made()
+        assert found is made.outputs and [one.item() for one in found] == [2 * value] * 2
+        num_copies.append(len(copies))
+    assert num_copies == [0, 2, 2, 2]  # while ways are tried the results stay where they are
+    assert made.outputs is not first and [one.item() for one in first] == [6] * 2
+
+
+def test_expanded_results_are_copied_by_their_bytes(torch, monkeypatch):
+    a, b = tensors(torch, 2, 3)
+    monkeypatch.setattr(_torch_plays, "Runner", Played)
+    made = optimize(torch, lambda: [torch.ops.expand(torch.ops.add(a, b), 3), torch.ops.add(b, b)])
+    for value in (2, 30, 7):
+        a.set(value)
+        found = made()
+        assert found[0].stride() == (0,) and [one.item() for one in found] == [value + 3, 6]
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+@pytest.mark.parametrize("chain", [False, True])
+def test_seeds_are_filled_once_for_each_call(torch, leaves, chain):
+    a, = tensors(torch, 2)
+    generator, left = torch.cuda.default_generators[0], {}
+
+    def function():
+        drawn = torch.ops.rand(a)
+        if leaves:
+            left["other"] = torch.ops.add(drawn, a)
+        return [torch.ops.add(drawn, a)] if chain else [torch.ops.add(drawn, a), torch.ops.add(a, a)]
+
+    made = optimize(torch, function)
+    num = 0
+    while num < 40 or not made.info.is_chosen:
+        before, at = generator.num_fills, generator.offset
+        made()
+        made.wait()
+        assert generator.num_fills == before + 1 and generator.offset == at + 4, made.info
+        assert made.outputs[0].item() == generator.seed + at + 2
+        num += 1
+        assert num < 1000
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("chain", [False, True])
+def test_calls_are_inside_and_outside_of_inference(torch, inside, chain):
+    a, = tensors(torch, 2)
+
+    def function():
+        return [torch.ops.rand(a)] if chain else [torch.ops.rand(a), torch.ops.add(a, a)]
+
+    def within(is_inside, call):
+        if not is_inside:
+            return call()
+        with torch.inference_mode():
+            return call()
+
+    for first in (False, True):
+        made = within(inside, lambda: optimize(torch, function))
+        for num in range(40):
+            at = torch.cuda.default_generators[0].offset
+            assert within(first ^ (num % 2 == 1), made)[0].item() == 1000 + at
+
+
+def test_memory_of_seeds_that_inference_has_made_is_filled(torch):
+    a, = tensors(torch, 2)
+    with torch.inference_mode():
+        own = torch.cuda.CUDAGraph()  # the program's, with the memory that all graphs share
+        with torch.cuda.graph(own, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
+            torch.ops.rand(a)
+    made = optimize(torch, lambda: [torch.ops.rand(a), torch.ops.add(a, a)])
+    assert made()[0].item() == 1000 + 3 * 4
+
+
+def test_operations_without_a_tag_draw_from_the_generator_that_they_get(torch):
+    a, = tensors(torch, 2)
+    own = torch.Generator(a.device, torch.Tensor)
+    own.begin_capture()
+    with pytest.raises(braid.UnsupportedError, match="'mine.rand.default' draws from a generator of the program's"):
+        optimize(torch, lambda: torch.ops.untagged(a, own), num_warm=0)
+    default = torch.cuda.default_generators[0]
+    made = optimize(torch, lambda: [torch.ops.add(a, a), torch.ops.untagged(a, default), torch.ops.add(a, a)])
+    at = default.offset
+    assert made()[1].item() == 1000 + at and default.offset == at + 4
+
+
+def test_a_capture_that_is_given_up_is_no_empty_graph(torch):
+    a, = tensors(torch, 2)
+    own = torch.Generator(a.device, torch.Tensor)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(braid.UnsupportedError, match="draws from a generator of the program's"):
+            optimize(torch, lambda: torch.ops.rand(a, own), num_warm=0)
+        made = optimize(torch, lambda: [torch.ops.rand(a), torch.ops.add(a, a)])
+        made()
+    with pytest.warns(UserWarning, match="The CUDA Graph is empty"):  # the program's own
+        optimize(torch, lambda: a)
+
+
+def test_a_function_that_returns_other_shapes_is_refused(torch):
+    a, = tensors(torch, 2)
+    num = iter([2, 3])
+    with pytest.raises(braid.UnsupportedError, match="result 0 has another shape, or other strides, than before"):
+        optimize(torch, lambda: torch.ops.expand(torch.ops.add(a, a), next(num)), num_warm=0)
+
+
+def test_a_function_that_returns_fewer_values_is_refused(torch):
+    a, = tensors(torch, 2)
+    num = iter([2, 1])
+    with pytest.raises(braid.UnsupportedError, match="it returns 1 values, and returned 2 before"):
+        optimize(torch, lambda: [torch.ops.add(a, a) for _ in range(next(num))], num_warm=0)
