@@ -78,8 +78,8 @@ typedef struct braid_runner_options {
     // faster by a hundredth. NULL: none.
     braid_queue_function *as_before;
     void *user; // must live as long as the runner
-    // A queue call of what each plan needs beside `as_before`, such as values that the program's
-    // own graph is given. It is called before each launch of a plan, on its stream, behind the
+    // A queue call that prepares a plan, such as one that fills values which the program's own
+    // graph gets by itself. It is called before each launch of a plan, on its stream, behind the
     // frame before. Its work counts as the plan's time. NULL: none.
     braid_queue_function *before_plan;
     void *before_plan_user; // must live as long as the runner

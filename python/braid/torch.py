@@ -102,7 +102,7 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
     `keep_memory`: no tensor gets memory that an earlier one had, since that would order their operations. The work then
     takes as much memory as all its tensors together. If only the results outlive the function, PyTorch captures it once more
     as it is. Where the import removes no order, calls play that graph, and there is no plan. Else about 150 calls try ways to
-    play, that graph among them, and then all take the fastest. The function and its results live as long as what plays.
+    play, that graph among them, and then all take the fastest. The function and its results live as long as the plan.
     Random numbers are those that PyTorch's own graph would draw, and each call advances PyTorch's generator as it does.
     Raises UnsupportedError if PyTorch cannot capture the function, or records the history of its memory for the program, or
     if the function draws from a generator of the program's."""
