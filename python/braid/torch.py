@@ -124,9 +124,9 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
                 may_draw = torch.cuda.get_rng_state(device).tolist() != state
             side.synchronize()
         captured = torch.cuda.CUDAGraph(keep_graph=True)
-        lease = Lease(device)
-        side = lease.private.stream
         try:
+            lease = Lease(device)
+            side = lease.private.stream
             recorder, memory, box = _capture(_torch, captured, lease.private, lambda: function(*inputs), keep_memory)
             recorder.drop()
             again = keep_memory and _torch_results.are_all(box, memory, device)
