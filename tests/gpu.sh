@@ -363,7 +363,9 @@ warp() {
     step warp beside_python bench/gpu/captured_mujoco_warp.py --ways --worlds 1 16 256 1024 4096
     step warp-deterministic beside_python bench/gpu/captured_mujoco_warp.py --deterministic --orders 30 --worlds 1 16
     step warp-islands beside_python bench/gpu/captured_mujoco_warp.py --islands
-    grep -h '^|\|^# of\|^# plays\|^# tried' "$results/warp.log" "$results/warp-deterministic.log" "$results/warp-islands.log"
+    step warp-conditional beside_python bench/gpu/captured_mujoco_warp.py --conditional --audit --worlds 1 16 256 1024 4096
+    grep -h '^|\|^# of\|^# plays\|^# tried\|conditional:\|an audit of' "$results/warp.log" "$results/warp-deterministic.log" \
+        "$results/warp-islands.log" "$results/warp-conditional.log"
 }
 
 vulkan() {

@@ -209,9 +209,9 @@ def play_in_orders(step, optimized, num_orders):
           "from themselves", flush=True)
 
 
-def find_conditional(path, num_worlds, given):
+def find_conditional(name, path, num_worlds, given):
     """The step with graph_conditional as Warp captures it, and as a plan. A line has the reason of each that there is not."""
-    what = f"# {os.path.basename(path)}, {num_worlds} worlds, conditional: "
+    what = f"# {name}, {num_worlds} worlds, conditional: "
     try:
         step = Step(path, num_worlds, given.deterministic, is_conditional=True)
         step.play()
@@ -272,7 +272,7 @@ def run(name, num_worlds, given):
     print("\n".join("# " + line[:300] for line in [*lines[:12], *lines[-2:]]), flush=True)
     steps, more = {WARP: step}, {}
     if given.conditional:
-        found, more = find_conditional(os.path.join(root, name), num_worlds, given)
+        found, more = find_conditional(name, os.path.join(root, name), num_worlds, given)
         steps.update(found)
     show(name, num_worlds, steps, {way: (step, play) for way, play in find_ways(optimized, given.ways).items()} | more)
     if given.islands:
