@@ -81,15 +81,23 @@ def distance(some, others):
     return max((float(np.abs(some[name] - others[name]).max()) for name in some if some[name].size), default=0.0)
 
 
-def times_of(plays, rounds=9, num=60):
-    """The median time of one play of each, in microseconds."""
-    found = {name: [] for name in plays}
-    for play in plays.values():
+def times_of(plays, rounds=9):
+    """The median time of one play of each, in microseconds. `plays` has a step and its player for each. Each time is that of
+    some plays from the first state on, since a later state may need more iterations of the solver."""
+    found, num = {name: [] for name in plays}, 60
+    for step, play in plays.values():
+        step.begin()
         for _ in range(10):
             play()
-    wp.synchronize()
+        wp.synchronize()
+        begin = time.perf_counter()
+        play()
+        wp.synchronize()
+        num = max(5, min(num, int(0.03 / (time.perf_counter() - begin))))  # so that slow steps do not take minutes
     for _ in range(rounds):
-        for name, play in plays.items():
+        for name, (step, play) in plays.items():
+            step.begin()
+            wp.synchronize()
             begin = time.perf_counter()
             for _ in range(num):
                 play()
@@ -100,7 +108,7 @@ def times_of(plays, rounds=9, num=60):
 
 def show(name, num_worlds, captured, ways):
     """A row for each way to play the step. `captured` has the steps that Warp plays, and `ways` a step and its player each."""
-    times = times_of({**{way: step.play for way, step in captured.items()}, **{way: play for way, (_, play) in ways.items()}})
+    times = times_of({**{way: (step, step.play) for way, step in captured.items()}, **ways})
     fastest = min(times[way] for way in captured)
     ours = {step: step.states_after(step.play) for step in captured.values()}
     own = {step: distance(step.states_after(step.play), states) for step, states in ours.items()}
