@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Imports: captured graphs and recorded frames, read into graphs of Braid.
 #include "import/import.h"
+#include "import/constants.h"
 
 #include <string.h>
 
@@ -255,6 +256,10 @@ static braid_status check_recorded(const braid_record_contents *record, uint32_t
     if (!status && !options->device && (options->num_functions || options->makes_memory))
         status = braid_error_invalid("%s: functions and memory are of a frame to run: set .device",
                                      name);
+    if (!status && options->leaves_constants && options->makes_memory)
+        status = braid_error_invalid("%s: constants are left out in the recorded process alone, "
+                                     "whose memory has their results",
+                                     name);
     return status || !options->device ? status : check_runner(name, options->device);
 }
 
@@ -280,6 +285,8 @@ static braid_status make_recorded(const braid_import_options *options, braid_imp
     if (!status)
         status = braid_import_find_accesses(options, import->code, import);
     if (!status)
+        status = braid_import_find_constants(import, options->leaves_constants);
+    if (!status)
         status = find_orders(import);
     if (!status && options->device) {
         const struct places places = braid_device_places(options->device);
@@ -290,7 +297,7 @@ static braid_status make_recorded(const braid_import_options *options, braid_imp
     }
     if (!status) {
         tell(import);
-        braid_import_tell_recorded(import);
+        status = braid_import_tell_recorded(import);
         import->info.moved_bytes = import->rerun.moved_bytes;
     }
     return status;

@@ -48,7 +48,7 @@ braid_status braid_import_read_recorded(const struct import_recorded *recorded,
 // node stands for its bodies. Errors: BRAID_NO_MEMORY.
 braid_status braid_import_build_recorded(braid_import *import);
 // Tells the times of the host in the frame, and the work that repeats.
-void braid_import_tell_recorded(braid_import *import);
+braid_status braid_import_tell_recorded(braid_import *import);
 
 // Frees all but the graph, and that which its nodes use.
 void braid_import_finish(braid_import *import);

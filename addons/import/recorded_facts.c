@@ -208,35 +208,10 @@ static void tell_host(const struct import_recorded *recorded, braid_import_info 
     info->frame_ns = end > begin ? end - begin : 0;
 }
 
-// ---- work that repeats ----
-
-// Copies whose bytes are recorded change nothing that a kernel may not know.
-static bool changes(const braid_import *import, const struct import_access *access)
+braid_status braid_import_tell_recorded(braid_import *import)
 {
-    const struct captured_node *node = &captured_nodes(&import->captured)[access->node];
-    return access->writes && !(node->type == GPU_NODE_COPY && node->recorded->bytes);
-}
-
-void braid_import_tell_recorded(braid_import *import)
-{
-    const struct import_access *accesses = import->uses.accesses.items;
-    const size_t num_numbers = import->memory.buffers.num + USE_FIRST_BUFFER;
-    struct store store = { 0 };
-    bool *changed = braid_store_take(&store, num_numbers, sizeof(*changed));
     tell_host(&import->recorded, &import->info);
-    bool is_proven = tell_device(&import->recorded, &import->info) && changed;
-    for (uint32_t i = 0; i < import->captured.nodes.num && is_proven; i++)
-        is_proven = import->uses.proven[i] || !import->uses.is_work[i] ||
-                    captured_nodes(&import->captured)[i].type == GPU_NODE_COPY;
-    for (size_t i = 0; i < import->uses.accesses.num && is_proven; i++)
-        changed[accesses[i].buffer] |= changes(import, &accesses[i]);
-    for (size_t i = 0; i < import->uses.accesses.num && is_proven;) {
-        const uint32_t node = accesses[i].node;
-        bool is_constant = captured_nodes(&import->captured)[node].type == GPU_NODE_KERNEL &&
-                           import->uses.proven[node];
-        for (; i < import->uses.accesses.num && accesses[i].node == node; i++)
-            is_constant = is_constant && !(accesses[i].reads && changed[accesses[i].buffer]);
-        import->info.num_constants += is_constant;
-    }
-    braid_store_finish(&store);
+    return tell_device(&import->recorded, &import->info)
+               ? BRAID_OK
+               : braid_error_no_memory("the times of a recorded frame");
 }

@@ -165,6 +165,8 @@ static void write_recorded(const braid_import *import, FILE *file)
     if (info->num_constants)
         fprintf(file, "kernels that read nothing which the frame changes: %u\n",
                 info->num_constants);
+    if (info->num_left_out)
+        fprintf(file, "of these left out, since their results stay: %u\n", info->num_left_out);
 }
 
 static void write_text(const struct import_findings *findings, FILE *file)
@@ -293,11 +295,12 @@ static void write_json_recorded(const braid_import *import, FILE *file)
             "  \"frame_ns\": %" PRIu64 ",\n  \"call_ns\": %" PRIu64 ",\n  \"waits\": %u,\n"
             "  \"wait_ns\": %" PRIu64 ",\n  \"repeated_copies\": %u,\n"
             "  \"repeated_bytes\": %" PRIu64 ",\n  \"constant_kernels\": %u,\n"
+            "  \"left_out_kernels\": %u,\n"
             "  \"device_ns\": %" PRIu64 ",\n  \"kernel_ns\": %" PRIu64 ",\n"
             "  \"idle_ns\": %" PRIu64 ",\n",
             info->frame_ns, info->call_ns, info->num_waits, info->wait_ns, info->num_repeats,
-            info->repeated_bytes, info->num_constants, info->device_ns, info->kernel_ns,
-            info->idle_ns);
+            info->repeated_bytes, info->num_constants, info->num_left_out, info->device_ns,
+            info->kernel_ns, info->idle_ns);
 }
 
 static void write_json(const struct import_findings *findings, FILE *file)

@@ -127,6 +127,11 @@ typedef struct braid_import_options {
     // their parameters points into. They write these. That is the caller's statement.
     const char *const *confined;
     size_t num_confined;
+    // Kernels of a recorded frame whose results stay as the recorded frame left them are no part of
+    // the graph: proven ones, outside of loops and branches, that read nothing which the frame
+    // changes, where nobody else in the frame writes their results. The caller states that such
+    // kernels read no clock and print nothing, and that nobody writes this memory between frames.
+    bool leaves_constants;
 } braid_import_options;
 
 // Reads a CUgraph, which stays as it is. You may destroy it afterwards. Its modules, and the data
@@ -213,6 +218,7 @@ typedef struct braid_import_info {
     uint64_t idle_ns;   // in which no work ran
     // Pinned memory that is memory of the device, where the import makes the frame's memory.
     uint64_t moved_bytes;
+    uint32_t num_left_out; // kernels, by .leaves_constants
 } braid_import_info;
 
 // NULL has nothing.

@@ -53,6 +53,7 @@ class ImportInfo:
     kernel_ns: int
     idle_ns: int
     moved_bytes: int
+    num_left_out: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +136,7 @@ class Imported(Owned):
                   files: Sequence[Union[str, os.PathLike[str]]] = (), buffers: Sequence[Any] = (),
                   is_unwatched: bool = False, setters: Sequence[str] = (), confined: Sequence[str] = (),
                   follows_pointers: bool = True, device: Optional[Device] = None, functions: Sequence[Optional[int]] = (),
-                  makes_memory: bool = False) -> Imported:
+                  makes_memory: bool = False, leaves_constants: bool = False) -> Imported:
         """A frame of a record, by its number, or all of its operations: see braid_import_create_recorded. Without a device
         the graph is only there to be planned. Functions are CUfunctions, by kernel of the record."""
         run_deferred()
@@ -147,7 +148,7 @@ class Imported(Owned):
         options.is_unwatched, options.follows_pointers = is_unwatched, follows_pointers
         listed = ffi.new("void *[]", [ffi.cast("void *", one or 0) for one in functions])
         options.functions, options.num_functions = listed, len(functions)
-        options.makes_memory = makes_memory
+        options.makes_memory, options.leaves_constants = makes_memory, leaves_constants
         out = ffi.new("braid_import **")
         owner = record._owner
         with contextlib.ExitStack() as used:

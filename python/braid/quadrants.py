@@ -48,9 +48,10 @@ class Frame:
 
 
 def read(record: Union[Record, str, os.PathLike[str]], frame: Optional[int] = None, *, is_unwatched: bool = True,
-         device: Optional[Device] = None) -> Frame:
+         device: Optional[Device] = None, leaves_constants: bool = False) -> Frame:
     """Reads a frame of a record, by its number; None: the last one. `is_unwatched`: nobody looks at memory of the host
-    before the frame has ended. `device`: in the process that was recorded, the graph can run there. A record without a
+    before the frame has ended. `device`: in the process that was recorded, the graph can run there. `leaves_constants`:
+    kernels that compute the same in each frame are left out, as the recorded frame has their results. A record without a
     runtime of Quadrants is refused."""
     record = record if isinstance(record, Record) else Record(record)
     contents = record.contents
@@ -62,7 +63,8 @@ def read(record: Union[Record, str, os.PathLike[str]], frame: Optional[int] = No
     runtime, temporaries, closed = _find_extents(contents, number)
     parts = [Part(*runtime), Part(*temporaries)] + [Part(*one, is_closed=True) for one in closed]
     imported = Imported.of_record(record, number, buffers=parts,
-                                  confined=_elementwise_kernels(contents), is_unwatched=is_unwatched, device=device)
+                                  confined=_elementwise_kernels(contents), is_unwatched=is_unwatched, device=device,
+                                  leaves_constants=leaves_constants)
     return Frame(imported, runtime, temporaries, tuple(closed), tuple(_changes(contents, number)))
 
 
