@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of a recorded frame that compute the same values in each frame. If nobody else in the
-// frame writes what such a kernel writes, its results of the recorded frame stay, and a frame
-// without it does the same.
-#include "import/constants.h"
-
+// Kernels of a recorded frame that compute the same values in each frame. If such a kernel alone
+// writes its results, they stay, and a frame without it does the same.
 #include "base/error.h"
+#include "import/import.h"
 
 struct finder {
     braid_import *import;

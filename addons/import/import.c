@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Imports: captured graphs and recorded frames, read into graphs of Braid.
 #include "import/import.h"
-#include "import/constants.h"
 
 #include <string.h>
 

@@ -44,6 +44,10 @@ braid_status braid_import_read_recorded(const struct import_recorded *recorded,
                                         const braid_import_options *options,
                                         struct captured_graph *out_captured);
 
+// constants.c: counts proven kernels that read nothing which the frame changes. `leave`: takes
+// those out of the frame whose results stay. Orders are not found yet. Errors: BRAID_NO_MEMORY.
+braid_status braid_import_find_constants(braid_import *import, bool leave);
+
 // recorded_facts.c: makes a graph whose nodes do nothing, in the orders that stay. A conditional
 // node stands for its bodies. Errors: BRAID_NO_MEMORY.
 braid_status braid_import_build_recorded(braid_import *import);

@@ -127,10 +127,10 @@ typedef struct braid_import_options {
     // their parameters points into. They write these. That is the caller's statement.
     const char *const *confined;
     size_t num_confined;
-    // Kernels of a recorded frame whose results stay as the recorded frame left them are no part of
-    // the graph: proven ones, outside of loops and branches, that read nothing which the frame
-    // changes, where nobody else in the frame writes their results. The caller states that such
-    // kernels read no clock and print nothing, and that nobody writes this memory between frames.
+    // Some proven kernels of a recorded frame are left out, since their results stay. They are in
+    // no loop or branch. They read nothing that the frame changes, and they alone write their
+    // results. The caller states that they read no clock and print nothing, and that nobody writes
+    // this memory between frames.
     bool leaves_constants;
 } braid_import_options;
 
