@@ -198,6 +198,17 @@ static const char *find_odd(const struct reader *reader, const struct captured_n
     return why;
 }
 
+// Whether a loop may run the node several times in a launch.
+static bool is_in_loop(const struct captured_graph *captured, const struct captured_node *node)
+{
+    const struct import_region *regions = captured_regions(captured);
+    bool is_inside = false;
+    for (uint32_t owner = regions[node->region].owner; owner != IMPORT_NONE && !is_inside;
+         owner = regions[node_at(captured, owner)->region].owner)
+        is_inside = node_at(captured, owner)->conditional.is_loop;
+    return is_inside;
+}
+
 static const char *judge(const struct reader *reader, const struct captured_node *node,
                          bool has_first, uint32_t setter)
 {
@@ -216,6 +227,9 @@ static const char *judge(const struct reader *reader, const struct captured_node
                "launch gives it";
     if (!has_first && (!work->first_value || work->condition != BRAID_RECORD_WHILE))
         return "no kernel sets its handle before it, and each launch gives it the same value";
+    if (!has_first && is_in_loop(reader->captured, node))
+        return "no kernel sets its handle before it, and it stands in a loop, of which a launch "
+               "gives the first iteration alone a value";
     return NULL;
 }
 

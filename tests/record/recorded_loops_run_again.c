@@ -32,7 +32,17 @@ enum { BEHIND, AT, ODD, NO_SETTER };
 enum { COUNTER, SUM, OTHER, NUM_WORDS };
 
 // What is odd about a loop or branch.
-enum oddity { PLAIN, ENDS_AT_ONCE, TWO_SETTERS, OTHER_WORD, WRITTEN_BEHIND, SLOT_CHANGES };
+enum oddity {
+    PLAIN,
+    ENDS_AT_ONCE,
+    TWO_SETTERS,
+    OTHER_WORD,
+    WRITTEN_BEHIND,
+    SLOT_CHANGES,
+    LOOP_INSIDE, // a setter stands before it
+    BEGINS_ONCE, // none does
+    NO_BODY,
+};
 
 static const struct shape {
     const char *why; // it cannot run again; NULL: it can
@@ -47,6 +57,9 @@ static const struct shape {
     { NULL, 0, AT, AT, PLAIN, false, false },
     { NULL, 0, BEHIND, BEHIND, PLAIN, false, true },
     { NULL, 0, AT, NO_SETTER, PLAIN, true, true },
+    { NULL, 1, NO_SETTER, AT, LOOP_INSIDE, false, false },
+    { NULL, 0, AT, NO_SETTER, NO_BODY, true, true },
+    { "it stands in a loop, of which a launch gives", 1, NO_SETTER, AT, BEGINS_ONCE, false, false },
     { "each launch gives it the same value", 0, NO_SETTER, AT, PLAIN, false, false },
     { "both set its handle in its body", 1, NO_SETTER, AT, TWO_SETTERS, false, false },
     { "sets its handle from another word", 0, AT, AT, OTHER_WORD, false, false },
@@ -108,11 +121,46 @@ static CUgraphNode add_setter(CUgraph graph, CUgraphNode after, int setter, int 
     return setter == NO_SETTER ? after : add_kernel(graph, after, setters[setter], args);
 }
 
+static CUgraphNode add_condition(CUgraph graph, CUgraphNode after, CUgraphConditionalHandle handle,
+                                 bool is_branch, CUgraph *out_body)
+{
+    CUgraphNode node;
+    CUgraphNodeParams parameters = {
+        .type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+        .conditional = { .handle = handle,
+                         .type = is_branch ? CU_GRAPH_COND_TYPE_IF : CU_GRAPH_COND_TYPE_WHILE,
+                         .size = 1 },
+    };
+    parameters.conditional.ctx = program.context;
+    must(cuGraphAddNode_v2(&node, graph, &after, NULL, 1, &parameters));
+    *out_body = parameters.conditional.phGraph_out[0];
+    return node;
+}
+
+// It counts the other word down from 2, or 3 the first time, and adds 10 to the sum. A launch gives
+// it its first value once, for all iterations of the loop around it.
+static CUgraphNode add_inner(CUgraph graph, CUgraphNode after, bool has_setter)
+{
+    CUgraph body;
+    CUgraphConditionalHandle handle;
+    must(cuGraphConditionalHandleCreate(&handle, graph, program.context, 1,
+                                        CU_GRAPH_COND_ASSIGN_DEFAULT));
+    after = add_number(graph, after, OTHER, 2);
+    after = add_setter(graph, after, has_setter ? AT : NO_SETTER, OTHER, handle);
+    after = add_condition(graph, after, handle, false, &body);
+    CUgraphNode node = add_number(body, NULL, SUM, 10);
+    node = add_number(body, node, OTHER, UINT32_MAX);
+    add_setter(body, node, AT, OTHER, handle);
+    return after;
+}
+
 // It adds 3 to the sum, and counts down.
 static void fill_body(CUgraph body, const struct shape *shape, CUgraphConditionalHandle handle)
 {
     const int word = shape->oddity == OTHER_WORD ? OTHER : COUNTER;
     CUgraphNode node = add_number(body, NULL, SUM, 3);
+    if (shape->oddity == LOOP_INSIDE || shape->oddity == BEGINS_ONCE)
+        node = add_inner(body, node, shape->oddity == LOOP_INSIDE);
     if (shape->oddity == SLOT_CHANGES) {
         void *args[] = { &slot, &words[COUNTER] };
         node = add_kernel(body, node, point, args);
@@ -131,7 +179,7 @@ static void fill_body(CUgraph body, const struct shape *shape, CUgraphConditiona
 
 static CUgraphExec make_graph(const struct shape *shape)
 {
-    CUgraph graph;
+    CUgraph graph, body;
     CUgraphNode node, first;
     CUgraphConditionalHandle handle;
     CUgraphExec executable;
@@ -139,18 +187,11 @@ static CUgraphExec make_graph(const struct shape *shape)
     must(cuGraphConditionalHandleCreate(&handle, graph, program.context, shape->first_value,
                                         shape->has_no_first_value ? 0
                                                                   : CU_GRAPH_COND_ASSIGN_DEFAULT));
-    CUgraphNodeParams parameters = {
-        .type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
-        .conditional = { .handle = handle,
-                         .type =
-                             shape->is_branch ? CU_GRAPH_COND_TYPE_IF : CU_GRAPH_COND_TYPE_WHILE,
-                         .size = 1 },
-    };
-    parameters.conditional.ctx = program.context;
     first = add_number(graph, NULL, SUM, 100);
     first = add_setter(graph, first, shape->first, COUNTER, handle);
-    must(cuGraphAddNode_v2(&node, graph, &first, NULL, 1, &parameters));
-    fill_body(parameters.conditional.phGraph_out[0], shape, handle);
+    node = add_condition(graph, first, handle, shape->is_branch, &body);
+    if (shape->oddity != NO_BODY)
+        fill_body(body, shape, handle);
     add_number(graph, node, SUM, 1000);
     must(cuGraphInstantiateWithFlags(&executable, graph, 0));
     must(cuGraphDestroy(graph));
@@ -244,7 +285,7 @@ static void play_one(uint32_t shape, braid_exec_mode mode)
     braid_exec *exec;
     check_ok(braid_import_create_recorded(record, 2 * shape + 1, &of, &import));
     braid_import_get_info(import, &info);
-    assert_int_equal(info.num_conditionals, 1);
+    assert_int_equal(info.num_conditionals, shapes[shape].oddity == LOOP_INSIDE ? 2 : 1);
     assert_int_equal(info.num_unproven, 0);
     assert_true(info.num_kept < info.num_captured);
     check_ok(braid_exec_create(device, braid_import_get_graph(import),
@@ -262,7 +303,10 @@ static void play_one(uint32_t shape, braid_exec_mode mode)
         read_words(found);
         assert_memory_equal(found, expected, sizeof(found));
         const uint32_t times = ends ? 1 : shapes[shape].is_branch ? count != 0 : count;
-        assert_int_equal(found[SUM], 5 + 100 + 1000 + 3 * times);
+        const uint32_t inner =
+            shapes[shape].oddity == LOOP_INSIDE && times ? 10 * (3 + 2 * (times - 1)) : 0;
+        const uint32_t each = shapes[shape].oddity == NO_BODY ? 0 : 3;
+        assert_int_equal(found[SUM], 5 + 100 + 1000 + each * times + inner);
     }
     braid_exec_destroy(exec);
     braid_import_destroy(import);
@@ -279,7 +323,7 @@ static void loops_run_as_often_as_the_programs_own(void **state)
         play_one(shape, BRAID_MODE_GRAPH);
         num++;
     }
-    assert_int_equal(num, 6);
+    assert_int_equal(num, 8);
 }
 
 static void a_graph_may_be_launched_twice(void **state)
