@@ -67,6 +67,18 @@ static bool take_mark(struct reader *reader, const char *mark)
     return braid_ptx_word_is(next(reader), mark);
 }
 
+static bool ends(struct reader *reader)
+{
+    return take_mark(reader, ";");
+}
+
+// Letters and dots tell of floating or binary numbers, which nobody reads here.
+static bool is_whole(struct ptx_word word)
+{
+    return braid_ptx_is_number(word) && !memchr(word.at, '.', word.length) &&
+           (word.length == 1 || !strchr("fFdDbB", word.at[1]));
+}
+
 // The index of a parameter; UINT32_MAX: none has the name.
 static uint32_t find_parameter(const struct reader *reader, struct ptx_word name)
 {
@@ -89,7 +101,7 @@ static struct value value_of(const struct reader *reader, struct ptx_word word)
 {
     struct value value = { UNKNOWN };
     const uint32_t parameter = find_parameter(reader, word);
-    if (braid_ptx_is_number(word)) {
+    if (is_whole(word)) {
         value.kind = NUMBER;
         value.add = braid_ptx_read_number(word, 0, 0);
     } else if (parameter != UINT32_MAX) {
@@ -126,7 +138,7 @@ static bool read_address(struct reader *reader, struct ptx_word *out_name, uint3
     struct ptx_word word = next(reader);
     if (is_read && braid_ptx_word_is(word, "+")) {
         word = next(reader);
-        is_read = braid_ptx_is_number(word);
+        is_read = is_whole(word);
         *out_add = braid_ptx_read_number(word, 0, 0);
         word = next(reader);
     }
@@ -231,7 +243,7 @@ static bool read_load(struct reader *reader, struct ptx_word word)
     struct ptx_word base;
     uint32_t add;
     if (!take_mark(reader, ",") || !read_address(reader, &base, &add) || !bytes_of(word) ||
-        (!is_parameter && !is_plain_load(word)))
+        !ends(reader) || (!is_parameter && !is_plain_load(word)))
         return refuse(reader, "it has a load of another kind");
     const struct value place = value_of(reader, base);
     return is_parameter || place.kind == PLACE
@@ -242,9 +254,10 @@ static bool read_load(struct reader *reader, struct ptx_word word)
 static bool read_copy(struct reader *reader)
 {
     const struct ptx_word to = next(reader);
-    if (!take_mark(reader, ","))
-        return refuse(reader, "it copies something of another kind");
-    return put_value(reader, to, value_of(reader, next(reader)));
+    const bool is_read = take_mark(reader, ",");
+    const struct value value = value_of(reader, next(reader));
+    return is_read && ends(reader) ? put_value(reader, to, value)
+                                   : refuse(reader, "it copies something of another kind");
 }
 
 static bool read_sum(struct reader *reader)
@@ -255,7 +268,7 @@ static bool read_sum(struct reader *reader)
     is_read = is_read && take_mark(reader, ",");
     const struct value more = value_of(reader, next(reader));
     if (!is_read || (value.kind != POINTER && value.kind != PLACE) || more.kind != NUMBER ||
-        more.add > UINT32_MAX / 4 || value.add > UINT32_MAX / 4)
+        more.add > UINT32_MAX / 4 || value.add > UINT32_MAX / 4 || !ends(reader))
         return refuse(reader, "it adds something of another kind");
     value.add += more.add;
     return put_value(reader, to, value);
@@ -271,7 +284,7 @@ static bool read_test(struct reader *reader, struct ptx_word word)
     const bool is_equal = has_part(word, "eq");
     if (!is_read || value.kind != WORD || zero.kind != NUMBER || zero.add != 0 ||
         bytes_of(word) != 4 || is_equal == has_part(word, "ne") || part_of(word, 3).length ||
-        !braid_ptx_word_is(next(reader), ";"))
+        !ends(reader))
         return refuse(reader, "it tests something else than whether its word is 0");
     value.kind = is_equal ? IS_CLEAR : IS_SET;
     return put_value(reader, to, value);
@@ -289,7 +302,7 @@ static bool read_choice(struct reader *reader)
     const struct value *if_set = value.kind == IS_CLEAR ? &other : &one;
     const struct value *if_clear = value.kind == IS_CLEAR ? &one : &other;
     if (!is_read || (value.kind != IS_SET && value.kind != IS_CLEAR) || if_set->kind != NUMBER ||
-        if_set->add == 0 || if_clear->kind != NUMBER || if_clear->add != 0)
+        if_set->add == 0 || if_clear->kind != NUMBER || if_clear->add != 0 || !ends(reader))
         return refuse(reader, "it does not choose between 0 and another number by its word");
     value.kind = WORD;
     return put_value(reader, to, value);
@@ -365,8 +378,31 @@ static bool read_instruction(struct reader *reader, const struct ptx_statement *
         return read_argument(reader);
     if (is_any(word, calls))
         return read_call(reader);
-    return braid_ptx_word_is(word, "ret") ||
-           refuse(reader, "it does more than to hand a word to a condition");
+    if (!braid_ptx_word_is(word, "ret"))
+        return refuse(reader, "it does more than to hand a word to a condition");
+    return reader->num_calls || refuse(reader, "it ends before it sets a condition");
+}
+
+// A register or parameter that a block declares anew would have two values. Blocks behind each
+// other may have the same parameters of calls.
+static bool read_names(struct reader *reader, const struct ptx_statement *statement)
+{
+    const char *at = statement->word.at + statement->word.length;
+    const uint32_t num = braid_ptx_word_is(statement->word, ".reg") ? reader->num_names : 0;
+    for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < statement->end;
+         word = braid_ptx_next_word(&at)) {
+        const bool is_range = *at == '<';
+        bool is_known = braid_ptx_is_name(word) && find_parameter(reader, word) != UINT32_MAX;
+        for (uint32_t i = 0; i < num && braid_ptx_is_name(word); i++) {
+            const struct ptx_word name = reader->names[i].name;
+            is_known = is_known || ptx_same_word(name, word) ||
+                       (is_range && name.length > word.length &&
+                        memcmp(name.at, word.at, word.length) == 0);
+        }
+        if (is_known)
+            return refuse(reader, "it has a name for two things");
+    }
+    return true;
 }
 
 static bool read_statement(struct reader *reader, const struct ptx_statement *statement)
@@ -375,7 +411,9 @@ static bool read_statement(struct reader *reader, const struct ptx_statement *st
     char why[120];
     bool is_read = statement->kind == PTX_OPEN || statement->kind == PTX_CLOSE ||
                    (statement->kind == PTX_DIRECTIVE && is_any(statement->word, harmless));
-    if (!is_read && statement->kind == PTX_INSTRUCTION)
+    if (is_read && statement->kind == PTX_DIRECTIVE)
+        is_read = read_names(reader, statement);
+    else if (!is_read && statement->kind == PTX_INSTRUCTION)
         is_read = read_instruction(reader, statement);
     else if (!is_read)
         refuse(reader, "it is no straight line of instructions");

@@ -88,7 +88,7 @@ static void a_word_is_found_behind_pointers(void **state)
 static const struct {
     const char *body, *why;
 } others[] = {
-    { "", "it sets no condition" },
+    { "", "it ends before it sets a condition" },
     { LOAD "@%p0 bra end;\n" CALL("%d0", "%r0") "end:\n", "some of its threads do something else" },
     { LOAD CALL("%d0", "%r0") CALL("%d0", "%r0"), "it sets two conditions" },
     { LOAD CALL("%d1", "%r0"), "the handle is none of its parameters" },
@@ -108,6 +108,24 @@ static const struct {
     { "ld.u32 %r0, [%d1+-4];\n" CALL("%d0", "%r0"), "it has a load of another kind" },
     { LONG LONG LONG LONG LONG LOAD CALL("%d0", "%r0"), "its word is behind too many pointers" },
     { "ld.u32 %r0, [%d3];\n" CALL("%d0", "%r0"), "an address that is none of its parameters" },
+    { "mov.b64 %d2, word+8;\nld.param.u64 %d3, [%d2];\nld.u32 %r0, [%d3];\n" CALL("%d0", "%r0"),
+      "it copies something of another kind" },
+    { "add.s64 %d2, %d1, 8*2;\nld.u32 %r0, [%d2];\n" CALL("%d0", "%r0"),
+      "it adds something of another kind" },
+    { "add.s64 %d2, %d1, 0b100;\nld.u32 %r0, [%d2];\n" CALL("%d0", "%r0"),
+      "it adds something of another kind" },
+    { "ld.u32 %r0, [%d1+0b100];\n" CALL("%d0", "%r0"), "it has a load of another kind" },
+    { LOAD "setp.ne.b32 %p0, %r0, 0f3F800000;\nselp.b32 %r1, 1, 0, %p0;\n" CALL("%d0", "%r1"),
+      "it tests something else than whether its word is 0" },
+    { LOAD "setp.ne.b32 %p0, %r0, 0;\nselp.b32 %r1, 1, 0f3F800000, %p0;\n" CALL("%d0", "%r1"),
+      "it does not choose between 0 and another number by its word" },
+    { LOAD "ret;\n" CALL("%d0", "%r0"), "it ends before it sets a condition" },
+    { LOAD "{\n.reg .b32 %r<2>;\nld.u32 %r0, [%d1+4];\n}\n" CALL("%d0", "%r0"),
+      "it has a name for two things" },
+    { LOAD "{\n.param .b64 word;\nst.param.b64 [word], %d0;\n}\n" CALL("%d0", "%r0"),
+      "it has a name for two things" },
+    { LOAD "{\n.reg .b32 %r0;\nld.u32 %r0, [%d1+4];\n}\n" CALL("%d0", "%r0"),
+      "it has a name for two things" },
     { LOAD "{\n.param .b64 h;\n.param .b32 v;\nst.param.b64 [h], %d0;\nst.param.b32 [v], %r0;\n"
            "call.uni other, (h, v);\n}\n",
       "it calls another function (line 19)" },
