@@ -323,9 +323,20 @@ static bool is_driver_function(struct ptx_word word)
     return is_any(word, names);
 }
 
+// A text may have its own function of such a name.
+static bool has_body(const struct ptx *ptx, struct ptx_word name)
+{
+    const struct ptx_function *functions = ptx_functions(ptx);
+    bool has = false;
+    for (size_t i = 0; i < ptx->functions.num; i++)
+        has = has || (functions[i].body && ptx_same_word(functions[i].name, name));
+    return has;
+}
+
 static bool read_call(struct reader *reader)
 {
-    bool is_read = is_driver_function(next(reader));
+    const struct ptx_word name = next(reader);
+    bool is_read = is_driver_function(name) && !has_body(reader->ptx, name);
     is_read = is_read && take_mark(reader, ",") && take_mark(reader, "(");
     const struct value handle = value_of(reader, next(reader));
     is_read = is_read && take_mark(reader, ",");
@@ -436,17 +447,32 @@ static const struct ptx_function *find_entry(const struct ptx *ptx, const char *
     return NULL;
 }
 
-static bool calls_driver(const struct ptx *ptx, const struct ptx_function *function)
+// *out_calls_any: it calls some function.
+static bool calls_driver(const struct ptx *ptx, const struct ptx_function *function,
+                         bool *out_calls_any)
 {
     const struct ptx_statement *statements = ptx_statements(ptx, function);
     for (size_t i = 0; i < function->num; i++) {
         const char *at = statements[i].word.at + statements[i].word.length;
-        if (statements[i].kind == PTX_INSTRUCTION &&
-            braid_ptx_word_begins(statements[i].word, "call") &&
-            is_driver_function(braid_ptx_next_word(&at)))
+        const bool is_call = statements[i].kind == PTX_INSTRUCTION &&
+                             braid_ptx_word_begins(statements[i].word, "call");
+        *out_calls_any = *out_calls_any || is_call;
+        if (is_call && is_driver_function(braid_ptx_next_word(&at)))
             return true;
     }
     return false;
+}
+
+// Whether it calls the driver's function, or may by another function of the text.
+static bool may_call_driver(const struct ptx *ptx, const struct ptx_function *entry)
+{
+    const struct ptx_function *functions = ptx_functions(ptx);
+    bool calls_any = false, is_ignored = false;
+    bool may = calls_driver(ptx, entry, &calls_any);
+    for (size_t i = 0; i < ptx->functions.num && calls_any && !may; i++)
+        may = !functions[i].is_entry && functions[i].body &&
+              calls_driver(ptx, &functions[i], &is_ignored);
+    return may;
 }
 
 static bool read_entry(struct reader *reader)
@@ -476,7 +502,7 @@ bool braid_import_read_setter(const char *ptx, const char *entry, struct setter 
         .ptx = &text, .function = find_entry(&text, entry), .why = why, .bytes = bytes
     };
     const bool is_read = reader.function && read_entry(&reader);
-    *out_calls = reader.function && calls_driver(&text, reader.function);
+    *out_calls = reader.function && may_call_driver(&text, reader.function);
     braid_ptx_finish(&text);
     *out_setter = reader.setter;
     return is_read;

@@ -19,8 +19,9 @@ struct setter {
     uint32_t at;                       // the word's offset behind the last pointer
 };
 
-// Whether an entry of a text is such a kernel. *out_calls: it calls the driver's function, so that
-// it is one of another kind. `why`, of `bytes`, tells why it is none. "": memory ran out.
+// Whether an entry of a text is such a kernel. *out_calls: it calls the driver's function, or may
+// by another function of the text, so that it is one of another kind. `why`, of `bytes`, tells why
+// it is none. "": memory ran out.
 bool braid_import_read_setter(const char *ptx, const char *entry, struct setter *out_setter,
                               bool *out_calls, char *why, uint32_t bytes);
 

@@ -144,6 +144,32 @@ static void other_kernels_are_told_by_their_reason(void **state)
     }
 }
 
+// The entry has a helper, which sets the condition of a handle that may stand in memory.
+static void helpers_and_own_functions_are_no_setters(void **state)
+{
+    static const char own[] =
+        ".version 8.3\n.target sm_90\n.address_size 64\n"
+        ".func cudaGraphSetConditional(.param .b64 h, .param .b32 v)\n{\nret;\n}\n"
+        ".func helper(.param .b64 h, .param .b32 v)\n{\n.param .b64 a;\n.param .b32 b;\n"
+        "call.uni cudaGraphSetConditional, (a, b);\nret;\n}\n"
+        ".visible .entry kernel(.param .u64 handle, .param .u64 word)\n{\n"
+        ".reg .b32 %r;\n.reg .b64 %d<2>;\n.param .b64 h;\n.param .b32 v;\n"
+        "ld.param.u64 %d0, [handle];\nld.param.u64 %d1, [word];\nld.u32 %r, [%d1];\n"
+        "st.param.b64 [h], %d0;\nst.param.b32 [v], %r;\n";
+    static const char *const names[] = { "cudaGraphSetConditional", "helper", NULL };
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char text[2048], why[200];
+        struct setter setter;
+        bool calls;
+        snprintf(text, sizeof(text), names[i] ? "%scall.uni %s, (h, v);\n" TAIL : "%s" TAIL, own,
+                 names[i]);
+        assert_false(braid_import_read_setter(text, "kernel", &setter, &calls, why, sizeof(why)));
+        assert_non_null(strstr(why, names[i] ? "it calls another function" : "it ends before"));
+        assert_int_equal(calls, names[i] != NULL);
+    }
+}
+
 static void other_texts_have_no_setter(void **state)
 {
     struct setter setter;
@@ -178,6 +204,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_word_is_found_behind_pointers),
         cmocka_unit_test(other_kernels_are_told_by_their_reason),
+        cmocka_unit_test(helpers_and_own_functions_are_no_setters),
         cmocka_unit_test(other_texts_have_no_setter),
         cmocka_unit_test(the_condition_of_quadrants_is_known),
     };
