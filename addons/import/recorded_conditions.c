@@ -15,6 +15,7 @@
 #include "base/host_memory.h"
 #include "import/cells.h"
 #include "import/setters.h"
+#include "ptx/ptx_words.h"
 
 enum { WORD = 8, WORD_BYTES = 4, WHY_BYTES = 240 };
 
@@ -71,12 +72,24 @@ __attribute__((format(printf, 2, 3))) static const char *tell(struct captured_gr
 
 // ---- code ----
 
+// A name may begin another one.
+static bool has_entry(const char *text, const char *name)
+{
+    static const char mark[] = ".entry";
+    bool has = false;
+    while (!has && (text = strstr(text, mark))) {
+        text += sizeof(mark) - 1;
+        has = braid_ptx_word_is(braid_ptx_next_word(&text), name);
+    }
+    return has;
+}
+
 static const char *text_of(const struct reader *reader, const struct captured_function *function)
 {
     const braid_import_options *options = reader->memory->options;
     const char *text = function->text;
     for (size_t i = 0; i < options->num_texts && !text; i++)
-        text = strstr(options->texts[i], function->name) ? options->texts[i] : NULL;
+        text = has_entry(options->texts[i], function->name) ? options->texts[i] : NULL;
     return text ? text : braid_import_known_setter(function->name);
 }
 

@@ -196,6 +196,15 @@ def test_a_record_of_an_older_format_has_no_first_values(whole, load):
     assert loops and not any(loop.has_first_value or loop.first_value for loop in loops)
 
 
+def test_a_text_with_a_longer_name_hides_no_condition(whole, load, monkeypatch):
+    """Braid brings the condition's text, whatever other texts have kernels whose names begin so."""
+    texts = [".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry _qd_graph_do_while_cond_2()\n{\nret;\n}\n"]
+    of_record = braid.quadrants.Imported.of_record
+    monkeypatch.setattr(braid.quadrants.Imported, "of_record", lambda *given, **named: of_record(*given, texts=texts, **named))
+    info = braid.quadrants.read(load(whole)).imported.info
+    assert (info.num_conditionals, info.num_unproven) == (1, 0)
+
+
 def test_recorded_loops_run_in_the_process_of_the_package(tmp_path):
     """As above, and that Python has cffi, too."""
     python, build = os.environ.get("BRAID_TEST_QUADRANTS"), os.environ.get("BRAID_TEST_BUILD")
