@@ -20,7 +20,7 @@ static void put_number(uint8_t *to, uint64_t number)
 
 static uint64_t use_work(const braid_record_contents *contents, const braid_record_work *work)
 {
-    uint64_t sum = strlen(work->name);
+    uint64_t sum = strlen(work->name) + work->has_first_value + work->first_value;
     if (work->bytes)
         sum += braid_record_get_digest(work->bytes, work->num_bytes);
     if (work->parameters)
