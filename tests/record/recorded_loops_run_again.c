@@ -366,18 +366,24 @@ static void others_are_refused_by_name(void **state)
 static void any_allocation_may_fail(void **state)
 {
     const braid_import_options of = options();
-    bool has_failed = true;
-    uint64_t nth = 0;
     (void)state;
-    while (has_failed) {
-        braid_import *import = NULL;
-        failing_memory_arm_once(++nth);
-        const braid_status status = braid_import_create_recorded(record, 1, &of, &import);
-        has_failed = failing_memory_disarm();
-        assert_true(status == BRAID_OK || (has_failed && status == BRAID_NO_MEMORY));
-        braid_import_destroy(import);
+    for (uint32_t shape = 0; shape < NUM_SHAPES; shape++) {
+        const braid_status end = shapes[shape].why ? BRAID_UNSUPPORTED : BRAID_OK;
+        bool has_failed = true;
+        uint64_t nth = 0;
+        while (has_failed) {
+            braid_import *import = NULL;
+            failing_memory_arm_once(++nth);
+            const braid_status status =
+                braid_import_create_recorded(record, 2 * shape + 1, &of, &import);
+            has_failed = failing_memory_disarm();
+            assert_true(status == end || (has_failed && status == BRAID_NO_MEMORY));
+            if (status == BRAID_UNSUPPORTED)
+                assert_non_null(strstr(braid_error_get_message(), shapes[shape].why));
+            braid_import_destroy(import);
+        }
+        assert_true(nth > 40);
     }
-    assert_true(nth > 40);
 }
 
 int main(void)
