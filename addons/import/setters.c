@@ -260,6 +260,7 @@ static bool read_copy(struct reader *reader)
                                    : refuse(reader, "it copies something of another kind");
 }
 
+// All sums with the offset of a load are below 2^31: offsets of pointers have a sign.
 static bool read_sum(struct reader *reader)
 {
     const struct ptx_word to = next(reader);
@@ -268,7 +269,7 @@ static bool read_sum(struct reader *reader)
     is_read = is_read && take_mark(reader, ",");
     const struct value more = value_of(reader, next(reader));
     if (!is_read || (value.kind != POINTER && value.kind != PLACE) || more.kind != NUMBER ||
-        more.add > UINT32_MAX / 4 || value.add > UINT32_MAX / 4 || !ends(reader))
+        more.add > UINT32_MAX / 4 || value.add > UINT32_MAX / 4 - more.add || !ends(reader))
         return refuse(reader, "it adds something of another kind");
     value.add += more.add;
     return put_value(reader, to, value);

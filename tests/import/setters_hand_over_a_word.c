@@ -112,6 +112,10 @@ static const struct {
       "it copies something of another kind" },
     { "add.s64 %d2, %d1, 8*2;\nld.u32 %r0, [%d2];\n" CALL("%d0", "%r0"),
       "it adds something of another kind" },
+    { "add.s64 %d2, %d1, 0x30000000;\nadd.s64 %d2, %d2, 0x30000000;\nld.u64 %d2, "
+      "[%d2+0x30000000];\n"
+      "ld.u32 %r0, [%d2];\n" CALL("%d0", "%r0"),
+      "it adds something of another kind" },
     { "add.s64 %d2, %d1, 0b100;\nld.u32 %r0, [%d2];\n" CALL("%d0", "%r0"),
       "it adds something of another kind" },
     { "ld.u32 %r0, [%d1+0b100];\n" CALL("%d0", "%r0"), "it has a load of another kind" },
