@@ -295,6 +295,10 @@ static const char *judge_work(const braid_record_contents *contents, const braid
         return "a launch has no kernel";
     if (work->kind == BRAID_RECORD_GRAPH && (!has_graph || work->num_bodies != 1))
         return "a launch has no graph";
+    if (work->kind == BRAID_RECORD_CONDITIONAL && !has_graph && work->num_bodies)
+        return "a conditional node has no graph";
+    if (work->kind == BRAID_RECORD_CONDITIONAL && work->condition == BRAID_RECORD_NO_CONDITION)
+        return "a conditional node is neither a loop nor a branch";
     if (has_graph && !is_inside(work->graph, work->num_bodies, before))
         return "its graphs do not stand before it";
     if (has_event && work->event >= contents->num_events)

@@ -29,6 +29,8 @@ static uint64_t use_work(const braid_record_contents *contents, const braid_reco
         sum += strlen(contents->kernels[work->kernel].name);
     if (work->memory != BRAID_RECORD_NONE)
         sum += strlen(contents->allocations[work->memory].name);
+    fuzz_expect(work->kind != BRAID_RECORD_CONDITIONAL || !work->num_bodies ||
+                work->graph != BRAID_RECORD_NONE);
     for (uint32_t i = 0; work->graph != BRAID_RECORD_NONE && i < work->num_bodies; i++)
         fuzz_expect(work->graph + i < contents->num_graphs);
     return sum;

@@ -120,7 +120,12 @@ static int make_record(void **state)
     clear(&nodes[1].work, BRAID_RECORD_GRAPH);
     nodes[1].work.graph = 0;
     nodes[1].work.num_bodies = 1;
-    clear(&nodes[2].work, BRAID_RECORD_EMPTY);
+    clear(&nodes[2].work, BRAID_RECORD_CONDITIONAL);
+    nodes[2].work.graph = 0;
+    nodes[2].work.num_bodies = 1;
+    nodes[2].work.condition = BRAID_RECORD_WHILE;
+    nodes[2].work.has_first_value = true;
+    nodes[2].work.first_value = 3;
     nodes[2].num_befores = 1;
     file = memfd_create("record", 0);
     assert_true(file >= 0);
@@ -238,6 +243,9 @@ static void change_row(enum record_section section, uint32_t row, uint32_t numbe
     change_row_at(section, row, number, value, false, message);
 }
 
+// Numbers of a node, from the end of its row.
+enum { GRAPH = 12, CONDITION = 8, BODIES = 6, HAS_FIRST_VALUE = 5 };
+
 static void wrong_numbers_are_named(void **state)
 {
     (void)state;
@@ -250,6 +258,14 @@ static void wrong_numbers_are_named(void **state)
     change_row_at(RECORD_MEMORY, 0, 2, 63, true, "memory 0: it is not all of an allocation");
     change_row_at(RECORD_MEMORY, 1, 0, BRAID_RECORD_NONE, true, "memory 1: an allocation does not");
     change_row(RECORD_GRAPHS, 0, 0, 1, "graphs 0: its nodes are not behind those before");
+    const uint32_t num = braid_record_rows[RECORD_NODES].num_numbers;
+    change_row(RECORD_NODES, 2, num - HAS_FIRST_VALUE, 2, "'work.has_first_value' of nodes 2 is 2");
+    change_row_at(RECORD_NODES, 2, num - BODIES, 3, true,
+                  "nodes 2: its graphs do not stand before");
+    change_row_at(RECORD_NODES, 2, num - GRAPH, BRAID_RECORD_NONE, true,
+                  "nodes 2: a conditional node has no graph");
+    change_row_at(RECORD_NODES, 2, num - CONDITION, 0, true,
+                  "nodes 2: a conditional node is neither a loop nor a branch");
 }
 
 // Whatever is in the rows: all that the reader gives is there.
