@@ -175,6 +175,11 @@ static braid_status read_word(const struct reader *reader, uint32_t index, const
     struct captured_node *node = node_at(reader->captured, index);
     const struct array *addresses = &reader->code[node->kernel.function].addresses;
     struct import_pointers pointers;
+    if (addresses->num > 1 && !reader->memory->options->follows_pointers) {
+        *out_why = "the kernel that sets it finds its word by a pointer in memory, and "
+                   ".follows_pointers is not set";
+        return BRAID_OK;
+    }
     braid_status status = braid_import_read_cells(reader->memory, index, addresses,
                                                   (uint32_t)addresses->num - 1, &pointers);
     if (status)

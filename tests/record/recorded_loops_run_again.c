@@ -362,6 +362,19 @@ static void others_are_refused_by_name(void **state)
     }
 }
 
+// Else nobody looks for writers of the pointer.
+static void words_behind_pointers_need_them_followed(void **state)
+{
+    braid_import_options of = options();
+    braid_import *import;
+    (void)state;
+    of.follows_pointers = false;
+    check_fails(braid_import_create_recorded(record, 1, &of, &import), BRAID_UNSUPPORTED,
+                "its word by a pointer in memory, and .follows_pointers is not set");
+    check_ok(braid_import_create_recorded(record, 3, &of, &import)); // an argument points to it
+    braid_import_destroy(import);
+}
+
 // Numbers that only the report has may be left out.
 static void any_allocation_may_fail(void **state)
 {
@@ -392,6 +405,7 @@ int main(void)
         cmocka_unit_test(loops_run_as_often_as_the_programs_own),
         cmocka_unit_test(a_graph_may_be_launched_twice),
         cmocka_unit_test(others_are_refused_by_name),
+        cmocka_unit_test(words_behind_pointers_need_them_followed),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, run_program, end_program);
