@@ -39,11 +39,15 @@ def _is_held(box: List[Any], memory: Any) -> bool:
     own = {id(leaf): leaf for leaf in _pytree.tree_leaves(box[0])
            if isinstance(leaf, torch.Tensor) and memory.has(leaf.untyped_storage().data_ptr())}
     likes = {key: _Like() for key in own}
-    like = [_pytree.tree_map(lambda leaf: likes.get(id(leaf), leaf), box[0])]  # noqa: F841
+    try:
+        like = [_pytree.tree_map(lambda leaf: likes.get(id(leaf), leaf), box[0])]  # noqa: F841
+    except Exception:  # an object of the program's that takes nothing but tensors
+        return True
     num_own, num_likes = ([sys.getrefcount(value) for value in found.values()] for found in (own, likes))
     if any(mine > other for mine, other in zip(num_own, num_likes)):
         return True
-    return any(_has_views(storage, num) for storage, num in _storages(list(own.values())).items())
+    num_more = _owners_of_a_fresh_storage() - 1
+    return any(torch._C._storage_Use_Count(storage) > num + num_more for storage, num in _storages(list(own.values())).items())
 
 
 def _storages(tensors: List[Any]) -> Dict[int, int]:
@@ -58,8 +62,10 @@ def _storages(tensors: List[Any]) -> Dict[int, int]:
     return {handle: len(found) for handle, found in objects.items()}
 
 
-def _has_views(storage: int, num: int) -> bool:
-    return bool(torch._C._storage_Use_Count(storage) > num)
+def _owners_of_a_fresh_storage() -> int:
+    """From PyTorch 2.10 on, the storage's object of Python is one beside the tensor."""
+    probe = torch.empty(1, dtype=torch.uint8, device="cpu")
+    return int(torch._C._storage_Use_Count(probe.untyped_storage()._cdata))
 
 
 def check_alike(found: List[Any], own: List[Any]) -> None:

@@ -2,7 +2,9 @@
 """Calls play PyTorch's own graph where no plan is better, copy nothing then, and fill the seeds of random numbers once. A few lines
 play PyTorch, as in functions_of_torch."""
 import gc
+import sys
 import time
+import types
 import warnings
 import weakref
 
@@ -13,7 +15,7 @@ import braid
 import braid.torch
 from braid import _torch_plays
 
-torch = functions_of_torch.torch  # the fixture
+torch, real = functions_of_torch.torch, functions_of_torch.real  # the fixtures
 optimize, tensors = functions_of_torch.optimize, functions_of_torch.tensors
 OWN = "PyTorch's own graph"
 
@@ -103,9 +105,11 @@ def test_results_that_the_program_holds_are_those_of_the_only_capture(torch, of)
     assert values[0] == values[1] and values[0][0] == values[0][1] > 0
 
 
-def test_results_that_nobody_holds_are_captured_again(torch):
+@pytest.mark.parametrize("more", [0, 1])
+def test_results_that_nobody_holds_are_captured_again(torch, more):
     a, = tensors(torch, 2)
-    num = []
+    num, count = [], torch._C._storage_Use_Count
+    torch._C._storage_Use_Count = lambda handle: count(handle) + more  # the storage's object of Python, by version
 
     def function():
         num.append(1)
@@ -114,6 +118,43 @@ def test_results_that_nobody_holds_are_captured_again(torch):
 
     made = optimize(torch, function)
     assert len(num) == 5 and made.outputs[3] is a and made.outputs[4] == 7
+
+
+class Strict:
+    """A structure of the program's."""
+
+    def __init__(self, value):
+        self.value = value.shape and value
+
+
+def test_structures_that_take_only_tensors_are_captured_once(torch):
+    a, = tensors(torch, 2)
+    num, pytree = [], sys.modules["torch.utils._pytree"]
+    leaves, rebuild = pytree.tree_leaves, pytree.tree_map
+    pytree.tree_leaves = lambda value: leaves(value.value if isinstance(value, Strict) else value)
+    pytree.tree_map = lambda by, value: Strict(by(value.value)) if isinstance(value, Strict) else rebuild(by, value)
+    made = optimize(torch, lambda: [num.append(1), Strict(torch.ops.add(a, a))][1])
+    made()
+    assert len(num) == 4 and made.outputs.value.item() == 4
+
+
+def test_pytorchs_own_counts_tell_who_has_results(real):
+    from braid import _torch_results
+
+    a, w, held = real.ones(4, 4), real.ones(4, 4, requires_grad=True), {}
+    memory = types.SimpleNamespace(has=lambda address: True)
+
+    def is_held(function):
+        return _torch_results._is_held([function()], memory)
+
+    def hold(result, kept):
+        held["kept"] = kept(result)
+        return result
+
+    for function in (lambda: a + 1, lambda: [a + 1, None, 3], lambda: (a + 1)[0].expand(3, 4), lambda: {"x": (w * a).tanh()}):
+        assert not is_held(function)
+    for kept in (lambda result: result, lambda result: result[0], lambda result: result.detach()):
+        assert is_held(lambda kept=kept: hold(a + 1, kept))
 
 
 class Played:
