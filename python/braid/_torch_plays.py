@@ -89,6 +89,17 @@ class AsCaptured:
             self._stream.synchronize()
 
 
+class _Own:
+    """PyTorch's graph as the runner plays it. It is no part of the plan, since a plan goes with its last reference."""
+
+    def __init__(self, graph: Any):
+        self.graph, self.was_played = graph, False
+
+    def __call__(self, stream: Any) -> None:
+        self.graph.replay()
+        self.was_played = True
+
+
 class ByPlan:
     """Calls try plans and PyTorch's own graph, and then take the fastest. Results are those of the plan until the graph is
     chosen: from then on they are the graph's, and no longer copied."""
@@ -97,26 +108,23 @@ class ByPlan:
                  kept: Tuple[Any, ...]):
         self.imported, self.captured, self.draws = imported, captured, draws  # the captured graph has the plan's memory
         self.outputs, self.kept = outputs, kept
-        self._own, self._is_chosen, self._has_played_own = own, False, False
+        self._own, self._is_chosen = _Own(own), False
         fill = None if draws is None else lambda stream: draws.begin()
-        self._runner = Runner(device, imported.graph, as_before=self._play_own, before_plan=fill)
-
-    def _play_own(self, stream: Any) -> None:
-        self._own.replay()
-        self._has_played_own = True
+        self._runner = Runner(device, imported.graph, as_before=self._own, before_plan=fill)
 
     def __call__(self, stream: Any) -> None:
-        self._has_played_own = False
+        self._own.was_played = False
         self._runner.launch(int(stream.cuda_stream))
         if self._is_chosen:
             return
         self._is_chosen = self.info.is_chosen
-        if not self._has_played_own or self._own.outputs is None:
+        own = self._own.graph
+        if not self._own.was_played or own.outputs is None:
             return
         if self._is_chosen and self.exec is None:
-            self.outputs = self._own.outputs
+            self.outputs = own.outputs
         else:
-            self._own.copy_results()
+            own.copy_results()
 
     def wait(self) -> None:
         self._runner.wait()

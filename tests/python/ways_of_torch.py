@@ -197,6 +197,20 @@ def test_a_graph_that_is_chosen_by_its_time_copies_nothing(torch, monkeypatch):
     assert made.outputs is not first and [one.item() for one in first] == [6] * 2
 
 
+def test_a_plan_goes_with_its_last_reference(torch):
+    a, = tensors(torch, 2)
+    made_graphs = graphs(torch)
+    made = optimize(torch, lambda: [torch.ops.add(a, a), torch.ops.add(a, a)])
+    gc.collect()
+    gc.disable()
+    try:
+        assert len(made_graphs) == 2
+        del made
+        assert len(made_graphs) == 0  # their memory waits for no collector
+    finally:
+        gc.enable()
+
+
 def test_expanded_results_are_copied_by_their_bytes(torch, monkeypatch):
     a, b = tensors(torch, 2, 3)
     monkeypatch.setattr(_torch_plays, "Runner", Played)
