@@ -109,11 +109,15 @@ class ByPlan:
         self.imported, self.captured, self.draws = imported, captured, draws  # the captured graph has the plan's memory
         self.outputs, self.kept = outputs, kept
         self._own, self._is_chosen = _Own(own), False
+        self._copied: Any = None  # the end of copies that no launch has followed
         fill = None if draws is None else lambda stream: draws.begin()
         self._runner = Runner(device, imported.graph, as_before=self._own, before_plan=fill)
 
     def __call__(self, stream: Any) -> None:
         self._own.was_played = False
+        if self._copied is not None:  # perhaps on another stream
+            stream.wait_event(self._copied)
+            self._copied = None
         self._runner.launch(int(stream.cuda_stream))
         if self._is_chosen:
             return
@@ -125,8 +129,11 @@ class ByPlan:
             self.outputs = own.outputs
         else:
             own.copy_results()
+            self._copied = stream.record_event()
 
     def wait(self) -> None:
+        if self._copied is not None:
+            self._copied.synchronize()
         self._runner.wait()
 
     @property

@@ -266,6 +266,22 @@ def make_torch():
         def synchronize(self):
             call("cuStreamSynchronize", self.handle)
 
+        def record_event(self, event=None):
+            event = event or Event()
+            call("cuEventRecord", event.handle, self.handle)
+            return event
+
+        def wait_event(self, event):
+            call("cuStreamWaitEvent", self.handle, event.handle, 0)
+
+    class Event:
+        def __init__(self):
+            self.handle = ctypes.c_void_p()
+            call("cuEventCreate", ctypes.byref(self.handle), 2)
+
+        def synchronize(self):
+            call("cuEventSynchronize", self.handle)
+
     @contextlib.contextmanager
     def on(stream):
         before, Stream.now = Stream.now, stream
@@ -412,7 +428,7 @@ def make_torch():
     torch.inference_mode, torch.Generator = infer, Generator
     torch.cuda = types.SimpleNamespace(
         device=lambda device: contextlib.nullcontext(), Stream=Stream, stream=on, current_stream=lambda device=None: Stream.now,
-        current_device=lambda: 0, CUDAGraph=CUDAGraph, graph=capture, memory_snapshot=lambda: [
+        current_device=lambda: 0, CUDAGraph=CUDAGraph, Event=Event, graph=capture, memory_snapshot=lambda: [
             {"device": 0, "address": allocator.begin, "total_size": SEGMENT, "blocks": allocator.blocks()}],
         memory=types.SimpleNamespace(_record_memory_history=allocator.record),
         ExternalStream=Stream.external, MemPool=object, use_mem_pool=lambda pool, device: contextlib.nullcontext(),

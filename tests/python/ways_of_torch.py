@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls play PyTorch's own graph where no plan is better, copy nothing then, and fill the seeds of random numbers once. A few lines
 play PyTorch, as in functions_of_torch."""
+import ctypes
 import gc
 import sys
 import time
@@ -160,8 +161,10 @@ def test_pytorchs_own_counts_tell_who_has_results(real):
 class Played:
     """A runner that plays as it is told: by a plan, by the program's own way, and by that for good."""
 
+    WAYS = ["plan", "own", "chosen", "chosen"]
+
     def __init__(self, device, graph, as_before, before_plan):
-        self.as_before, self.before_plan, self.ways = as_before, before_plan, ["plan", "own", "chosen", "chosen"]
+        self.as_before, self.before_plan, self.ways = as_before, before_plan, list(self.WAYS)
         self.way, self.exec = None, None
         self.frame = braid.Exec(device, graph, max_lanes=1)
         self.device = device
@@ -195,6 +198,36 @@ def test_a_graph_that_is_chosen_by_its_time_copies_nothing(torch, monkeypatch):
         num_copies.append(len(copies))
     assert num_copies == [0, 2, 2, 2]  # while ways are tried the results stay where they are
     assert made.outputs is not first and [one.item() for one in first] == [6] * 2
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def sleep(_):
+    time.sleep(0.05)
+
+
+def queue_sleep(torch):
+    assert ctypes.CDLL("libcuda.so.1").cuLaunchHostFunc(torch.cuda.current_stream().handle, sleep, None) == 0
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_copied_results_come_before_the_next_call_and_the_end_of_a_wait(torch, monkeypatch, waits):
+    a, = tensors(torch, 2)
+    monkeypatch.setattr(_torch_plays, "Runner", Played)
+    monkeypatch.setattr(Played, "WAYS", ["own", "plan"])
+    made, copy, streams = optimize(torch, lambda: [torch.ops.add(a, a), torch.ops.add(a, a)]), torch.Tensor.copy_, []
+    monkeypatch.setattr(torch.Tensor, "copy_", lambda *args, **options: [queue_sleep(torch), copy(*args, **options)])
+    made.outputs[0].set(0)
+    for value in (2,) if waits else (2, 3):
+        a.set(value)
+        streams.append(torch.cuda.Stream())
+        with torch.cuda.stream(streams[-1]):
+            made()
+    if waits:
+        made.wait()
+    else:  # the results of the second call, in the end
+        streams[1].synchronize()
+        streams[0].synchronize()
+    assert made.outputs[0].item() == 2 * value
 
 
 def test_a_plan_goes_with_its_last_reference(torch):
