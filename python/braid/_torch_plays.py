@@ -76,13 +76,21 @@ class AsCaptured:
     draws: Any = None
     info = RunnerInfo(OWN, "nothing, since the import removes no order", 0, True, False)
 
-    def __init__(self, graph: Any, outputs: Any, kept: Tuple[Any, ...]):
+    def __init__(self, graph: Any, outputs: Any, kept: Tuple[Any, ...], may_draw: bool):
+        import torch
+
         self.outputs, self.captured, self.kept = outputs, graph, kept
         self._stream: Any = None
+        self._end = torch.cuda.Event() if may_draw else None  # of the last call, which reads its seeds until then
 
     def __call__(self, stream: Any) -> None:
         self._stream = stream
+        if self._end is None:
+            self.captured.replay()
+            return
+        stream.wait_event(self._end)
         self.captured.replay()
+        stream.record_event(self._end)
 
     def wait(self) -> None:
         if self._stream is not None:

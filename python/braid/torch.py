@@ -135,21 +135,21 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
             raise UnsupportedError(f"PyTorch cannot capture the function: {str(error).splitlines()[0]}") from error
         imported = _import(captured, recorder, memory, device)
         found = Found(imported.info, imported.report, imported.text)
-        kept = (lease, function, inputs, recorder.outside)
+        kept, may_draw = (lease, function, inputs, recorder.outside), bool(may_draw or recorder.random)
         play: Any
         if _may_gain(found.info):
             imported._owner.kept = (captured, kept, box[0])  # execs of the graph outlive what is returned
             draws, own = None, plain
-            if may_draw or recorder.random:
+            if may_draw:
                 own, draws = _torch_draws.take(captured, plain, device)
             elif plain is None:
                 own = OwnGraph(_instantiated(captured))
             play = ByPlan(_adopt(device), imported, captured, own, draws, box[0], kept)
         elif plain is not None:
             del imported  # before the graph that it has read
-            play = AsCaptured(plain.graph, plain.outputs, kept)
+            play = AsCaptured(plain.graph, plain.outputs, kept, may_draw)
         else:
-            play = AsCaptured(_instantiated(captured), box[0], kept)
+            play = AsCaptured(_instantiated(captured), box[0], kept, may_draw)
     return Optimized(found, play, inputs, device)
 
 

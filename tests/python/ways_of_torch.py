@@ -230,6 +230,22 @@ def test_copied_results_come_before_the_next_call_and_the_end_of_a_wait(torch, m
     assert made.outputs[0].item() == 2 * value
 
 
+def test_seeds_of_a_chain_are_filled_behind_the_call_before(torch, monkeypatch):
+    a, kept = tensors(torch, 2, 0)
+    generator, streams = torch.cuda.default_generators[0], [torch.cuda.Stream(), torch.cuda.Stream()]
+    made, fill, at = optimize(torch, lambda: torch.ops.rand(a)), generator.fill, generator.offset
+    assert made.report["plays_by"] == OWN
+    monkeypatch.setattr(generator, "fill", lambda *args: [fill(*args), queue_sleep(torch)])
+    with torch.cuda.stream(streams[0]):
+        made()
+        kept.copy_(made.outputs)
+    with torch.cuda.stream(streams[1]):
+        made()
+        assert made.outputs.item() == generator.seed + at + 4
+    with torch.cuda.stream(streams[0]):
+        assert kept.item() == generator.seed + at
+
+
 def test_a_plan_goes_with_its_last_reference(torch):
     a, = tensors(torch, 2)
     made_graphs = graphs(torch)
