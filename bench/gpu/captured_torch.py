@@ -78,7 +78,8 @@ def tell(label, optimized, made):
     print(f"# {label}: made in {made:.2f} s; {info.num_kernels} kernels, {info.num_stated} by statement, {info.num_unproven} not "
           f"proven; orders {info.num_captured} captured, {info.num_kept} kept; longest path {info.longest_captured} captured, "
           f"{info.longest_kept} kept; {info.num_races} races")
-    print("\n".join("# " + line[:250] for line in optimized.text.splitlines()[3:40]))
+    lines = optimized.text.splitlines()
+    print("\n".join("# " + line[:800] for line in (lines[3:] if len(lines) < 40 else [*lines[3:38], *lines[-2:]])))
     sys.stdout.flush()
 
 
