@@ -16,10 +16,12 @@ _KNOWN = (type(None), bool, int, float, complex, str)
 def are_all(box: List[Any], memory: Any, device: Any) -> bool:
     """Whether the results in this list are all that a call leaves. A second capture would take the place of other tensors, such
     as gradients that the function has made. Values in an object that PyTorch does not know cannot be found. Results that the
-    program holds too may be what the next call reads."""
+    program holds too may be what the next call reads. Results that the GPU writes to memory of the host are copied by nobody."""
     leaves = _pytree.tree_leaves(box[0])
     tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    if not all(isinstance(leaf, _KNOWN) or (isinstance(leaf, torch.Tensor) and _is_plain(leaf)) for leaf in leaves):
+    if any(tensor.device != device or not _is_plain(tensor) for tensor in tensors):
+        return False
+    if not all(isinstance(leaf, (torch.Tensor, *_KNOWN)) for leaf in leaves):
         return False
     live = [block["address"] for segment in torch.cuda.memory_snapshot() if segment["device"] == device.index
             for block in segment["blocks"] if block["state"] == "active_allocated"]

@@ -121,6 +121,20 @@ def test_results_that_nobody_holds_are_captured_again(torch, more):
     assert len(num) == 5 and made.outputs[3] is a and made.outputs[4] == 7
 
 
+def test_results_of_the_host_are_those_of_the_only_capture(torch):
+    a, = tensors(torch, 2)
+    num = []
+
+    def function():
+        num.append(1)
+        of_the_host = torch.Tensor()  # pinned, as .to("cpu", non_blocking=True) makes it
+        of_the_host.device = types.SimpleNamespace(type="cpu", index=-1)
+        return [torch.ops.add(a, a), of_the_host]
+
+    made = optimize(torch, function, num_warm=0)
+    assert made() is made.outputs and len(num) == 1
+
+
 class Strict:
     """A structure of the program's."""
 
