@@ -81,7 +81,7 @@ class AsCaptured:
 
         self.outputs, self.captured, self.kept = outputs, graph, kept
         self._stream: Any = None
-        self._end = torch.cuda.Event() if may_draw else None  # of the last call, which reads its seeds until then
+        self._end = torch.cuda.Event() if may_draw else None  # the last call reads its seeds until then
 
     def __call__(self, stream: Any) -> None:
         self._stream = stream
