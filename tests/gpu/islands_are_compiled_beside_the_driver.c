@@ -201,14 +201,14 @@ static void calls_that_change_nothing_may_fail(void **state)
 }
 
 // A frame of a runner whose island is loaded while such calls fail, and the runner's reason.
-static void play_while_loads_fail(const char *rules, char reason[MOST_LOG])
+static void play_while_loads_fail(const char *rules, struct island_chain *chain,
+                                  char reason[MOST_LOG])
 {
-    struct island_chain chain;
     braid_runner *runner;
     braid_runner_info info;
     begin(true);
-    island_chain_make(&chain, &island_other);
-    check_ok(braid_runner_create(chain.device, chain.graph, NULL, &runner));
+    island_chain_make(chain, &island_other);
+    check_ok(braid_runner_create(chain->device, chain->graph, NULL, &runner));
     await_hold();
     fail_calls(rules);
     atomic_store(&may_go_on, true);
@@ -218,17 +218,56 @@ static void play_while_loads_fail(const char *rules, char reason[MOST_LOG])
     check_ok(braid_runner_wait(runner));
     braid_runner_get_info(runner, &info);
     snprintf(reason, MOST_LOG, "%s", info.reason);
-    assert_int_equal(chain.ran[0], 1);
+    assert_int_equal(chain->ran[0], 1);
     braid_runner_destroy(runner);
 }
 
-// As a driver does that is older than nvJitLink.
+// An island of other code on the chain's device.
+static void play_other_island(const struct island_chain *chain)
+{
+    braid_graph *graph = own_graph();
+    braid_node node = { 0 };
+    for (uint32_t i = 0; i < 3; i++)
+        check_ok(braid_graph_add_kernel(
+            graph,
+            &(braid_kernel_node){ .node = { .after = &node, .num_after = i > 0 },
+                                  .kernel = &island_other,
+                                  BRAID_ARGS(BRAID_ARG(chain->other), BRAID_ARG(i)) },
+            &node));
+    braid_exec *exec =
+        own_exec(chain->device, graph, &(braid_exec_options){ .islands = BRAID_ISLANDS_ALWAYS });
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+}
+
+// As a driver does that is older than nvJitLink, which is asked for no other code of the device.
 static void a_driver_may_refuse_its_code(void **state)
 {
+    static const char *const rules[] = { "cuModuleLoadData:1=200", "cuModuleLoadData:1=209" };
     (void)state;
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        struct island_chain chain;
+        char reason[MOST_LOG];
+        reset_standin();
+        play_while_loads_fail(rules[i], &chain, reason);
+        check_told("an island: it does not take nvJitLink's machine code");
+        assert_int_equal(atomic_load(&num_compiled), 1);
+        play_other_island(&chain);
+        assert_int_equal(atomic_load(&num_compiled), 1);
+        finish_standin();
+    }
+}
+
+// Behind a text that the driver refuses, too, nvJitLink is asked again.
+static void a_refused_text_says_nothing_about_other_code(void **state)
+{
+    (void)state;
+    struct island_chain chain;
     char reason[MOST_LOG];
-    play_while_loads_fail("cuModuleLoadData:1=209", reason);
-    check_told("an island: it does not take nvJitLink's machine code");
+    play_while_loads_fail("cuModuleLoadData:1+=209", &chain, reason);
+    const int num_before = atomic_load(&num_compiled);
+    play_other_island(&chain);
+    assert_int_equal(atomic_load(&num_compiled), num_before + 1);
 }
 
 // Either its code, or the text behind a failure of nvJitLink, or the text behind refused code.
@@ -243,10 +282,11 @@ static void a_load_may_fail(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+        struct island_chain chain;
         char reason[MOST_LOG];
         reset_standin();
         assert_int_equal(setenv("BRAID_STANDIN_NVJITLINK_FAIL", failures[i].library, 1), 0);
-        play_while_loads_fail(failures[i].driver, reason);
+        play_while_loads_fail(failures[i].driver, &chain, reason);
         assert_int_equal(unsetenv("BRAID_STANDIN_NVJITLINK_FAIL"), 0);
         if (!strstr(reason, failures[i].reason))
             fail_msg("case %zu: the runner tells: %s", i, reason);
@@ -303,6 +343,7 @@ int main(int argc, char **argv)
         standin_test(any_call_of_it_may_fail),
         standin_test(calls_that_change_nothing_may_fail),
         standin_test(a_driver_may_refuse_its_code),
+        standin_test(a_refused_text_says_nothing_about_other_code),
         standin_test(a_load_may_fail),
         standin_test(its_code_is_kept),
     };

@@ -209,11 +209,13 @@ static bool refuses_code(gpu_result result)
     return result == (gpu_result)INVALID_IMAGE || braid_gpu_refuses_text(result);
 }
 
-gpu_result braid_gpu_load_text(const struct gpu_backend *gpu, const char *name, const char *text,
+gpu_result braid_gpu_load_text(struct gpu_backend *gpu, const char *name, const char *text,
                                gpu_module *out_module)
 {
     struct assembly assembly = { .name = name, .text = text };
-    if (!gpu->vendor->assembler_libraries || !find_assembler(gpu, name))
+    if (!gpu->vendor->assembler_libraries ||
+        atomic_load_explicit(&gpu->code_refused, memory_order_relaxed) ||
+        !find_assembler(gpu, name))
         return gpu->api->module_load(out_module, text);
     find_or_assemble(gpu, &assembly);
     if (!assembly.code)
@@ -223,5 +225,8 @@ gpu_result braid_gpu_load_text(const struct gpu_backend *gpu, const char *name, 
     if (!refuses_code(result))
         return result;
     note(name, "it does not take nvJitLink's machine code");
-    return gpu->api->module_load(out_module, text);
+    result = gpu->api->module_load(out_module, text);
+    if (result == GPU_SUCCESS)
+        atomic_store_explicit(&gpu->code_refused, true, memory_order_relaxed);
+    return result;
 }

@@ -12,9 +12,10 @@
 struct gpu_backend;
 
 // Loads `text` under a name for messages. The driver compiles it where nvJitLink is absent or
-// refuses the text, and where the driver refuses the machine code. Then the log is told why. The
-// device is current. The result is that of gpu_api.module_load.
-gpu_result braid_gpu_load_text(const struct gpu_backend *gpu, const char *name, const char *text,
+// refuses the text, and where the driver refuses the machine code. Then the log is told why. A
+// driver that takes the text behind that is older than nvJitLink, and compiles all later texts of
+// the device. The device is current. The result is that of gpu_api.module_load.
+gpu_result braid_gpu_load_text(struct gpu_backend *gpu, const char *name, const char *text,
                                gpu_module *out_module);
 
 #endif

@@ -81,6 +81,7 @@ struct gpu_backend {
     char name[128]; // info has it
     braid_device_info info;
     struct disk_cache *cache; // keeps the run-time compiler's output; NULL: none
+    atomic_bool code_refused; // the driver is older than nvJitLink: see gpu_assemble.h
 
     pthread_mutex_t claim_lock;             // held for moments; see gpu_claim.h
     pthread_cond_t claim_ended;             // one of them did

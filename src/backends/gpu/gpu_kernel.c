@@ -139,7 +139,7 @@ static braid_status refuse_changes(const braid_kernel *kernel, const struct gpu_
 // Loads the text with the changes. The wait is no must: without other changes this loads nothing if
 // the wait cannot be put in. It also loads nothing if the driver does not take the text, be it
 // because its compiler is older than the text.
-static braid_status load_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
+static braid_status load_text(struct gpu_backend *gpu, const braid_kernel *kernel,
                               const struct gpu_code *code, const char *text, unsigned changes,
                               struct gpu_module *module)
 {
@@ -166,7 +166,7 @@ static braid_status load_text(const struct gpu_backend *gpu, const braid_kernel 
 
 // Text costs no more than machine code: then the driver assembles it, and keeps the result. Where
 // the compiler fails it would fail for machine code too.
-static braid_status find_and_load_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
+static braid_status find_and_load_text(struct gpu_backend *gpu, const braid_kernel *kernel,
                                        const struct gpu_code *code, struct gpu_module *module)
 {
     const char *text = code->image;
@@ -177,7 +177,7 @@ static braid_status find_and_load_text(const struct gpu_backend *gpu, const brai
                   : load_text(gpu, kernel, code, text ? text : module->text, code->changes, module);
 }
 
-static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel *kernel,
+static braid_status load_code(struct gpu_backend *gpu, const braid_kernel *kernel,
                               const struct gpu_code *code, struct gpu_module *module)
 {
     braid_status status = code->changes ? find_and_load_text(gpu, kernel, code, module) : BRAID_OK;
