@@ -258,6 +258,23 @@ static void a_driver_may_refuse_its_code(void **state)
     }
 }
 
+// The code may call a function of the driver that an older driver lacks. Other code may not.
+static void a_driver_may_lack_a_function_of_its_code(void **state)
+{
+    static const char *const rules[] = { "cuModuleLoadData:1=302", "cuModuleLoadData:1=500" };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        struct island_chain chain;
+        char reason[MOST_LOG];
+        reset_standin();
+        play_while_loads_fail(rules[i], &chain, reason);
+        check_told("an island: it does not take nvJitLink's machine code");
+        play_other_island(&chain);
+        assert_int_equal(atomic_load(&num_compiled), 2);
+        finish_standin();
+    }
+}
+
 // Behind a text that the driver refuses, too, nvJitLink is asked again.
 static void a_refused_text_says_nothing_about_other_code(void **state)
 {
@@ -343,6 +360,7 @@ int main(int argc, char **argv)
         standin_test(any_call_of_it_may_fail),
         standin_test(calls_that_change_nothing_may_fail),
         standin_test(a_driver_may_refuse_its_code),
+        standin_test(a_driver_may_lack_a_function_of_its_code),
         standin_test(a_refused_text_says_nothing_about_other_code),
         standin_test(a_load_may_fail),
         standin_test(its_code_is_kept),

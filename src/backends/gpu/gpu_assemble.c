@@ -209,6 +209,13 @@ static bool refuses_code(gpu_result result)
     return result == (gpu_result)INVALID_IMAGE || braid_gpu_refuses_text(result);
 }
 
+// The driver lacks a function that this code calls by name. printf and assert call such ones.
+static bool lacks_symbol(gpu_result result)
+{
+    enum { NO_SYMBOL = 302 };
+    return result == (gpu_result)NO_SYMBOL || result == GPU_NOT_FOUND;
+}
+
 gpu_result braid_gpu_load_text(struct gpu_backend *gpu, const char *name, const char *text,
                                gpu_module *out_module)
 {
@@ -222,11 +229,12 @@ gpu_result braid_gpu_load_text(struct gpu_backend *gpu, const char *name, const 
         return gpu->api->module_load(out_module, text);
     gpu_result result = gpu->api->module_load(out_module, assembly.code);
     braid_free(assembly.code);
-    if (!refuses_code(result))
+    const bool refuses = refuses_code(result);
+    if (!refuses && !lacks_symbol(result))
         return result;
     note(name, "it does not take nvJitLink's machine code");
     result = gpu->api->module_load(out_module, text);
-    if (result == GPU_SUCCESS)
+    if (result == GPU_SUCCESS && refuses)
         atomic_store_explicit(&gpu->code_refused, true, memory_order_relaxed);
     return result;
 }
