@@ -16,6 +16,7 @@ enum { FRAMES_BESIDE = 30, MOST_NAPS = 100000, MOST_LOG = 4000 };
 
 static atomic_int num_compiled, num_waiting; // islands, threads
 static atomic_bool holds, is_held, may_go_on;
+static const char *held_text = "braid_island"; // a part of the text that is counted, and held
 static char told[MOST_LOG];
 static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -28,7 +29,7 @@ static void nap(void)
 BRAID_API void braid_standin_nvjitlink(const char *function, const char *text);
 void braid_standin_nvjitlink(const char *function, const char *text)
 {
-    if (strcmp(function, "nvJitLinkComplete") != 0 || !strstr(text, "braid_island"))
+    if (strcmp(function, "nvJitLinkComplete") != 0 || !strstr(text, held_text))
         return;
     atomic_fetch_add(&num_compiled, 1);
     if (!atomic_load(&holds))
@@ -133,6 +134,41 @@ static void other_code_is_loaded_while_it_compiles(void **state)
 }
 
 static struct island_chain shared;
+static braid_graph *early_graph;
+
+static void *make_early_exec(void *out_exec)
+{
+    check_ok(braid_exec_create(shared.device, early_graph,
+                               &(braid_exec_options){ .islands = BRAID_ISLANDS_NEVER }, out_exec));
+    return NULL;
+}
+
+// A changed kernel is other code than the kernel as it is, though both come from one image.
+static void a_kernel_is_loaded_as_it_is_while_its_change_compiles(void **state)
+{
+    (void)state;
+    braid_exec *early;
+    braid_node node = { 0 };
+    pthread_t thread;
+    island_chain_make(&shared, &island_other);
+    early_graph = own_graph();
+    for (uint32_t i = 0; i < 2; i++)
+        check_ok(braid_graph_add_kernel(
+            early_graph,
+            &(braid_kernel_node){ .node = { .after = &node, .num_after = i > 0, .cost_ns = 5000 },
+                                  .kernel = &island_outsider,
+                                  BRAID_ARGS(BRAID_ARG(shared.other), BRAID_ARG(i)) },
+            &node));
+    held_text = "griddepcontrol";
+    begin(true);
+    assert_int_equal(pthread_create(&thread, NULL, make_early_exec, &early), 0);
+    await_hold();
+    (void)own_exec(shared.device, early_graph, &(braid_exec_options){ .no_rewriting = true });
+    atomic_store(&may_go_on, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    held_text = "braid_island";
+    braid_exec_destroy(early);
+}
 
 static void *make_exec(void *out_exec)
 {
@@ -356,6 +392,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest with[] = {
         standin_test(frames_pass_while_it_compiles),
         standin_test(other_code_is_loaded_while_it_compiles),
+        standin_test(a_kernel_is_loaded_as_it_is_while_its_change_compiles),
         standin_test(two_threads_that_want_the_same_code_compile_once),
         standin_test(any_call_of_it_may_fail),
         standin_test(calls_that_change_nothing_may_fail),

@@ -10,6 +10,7 @@
 #include "backends/gpu/gpu_claim.h"
 #include "backends/gpu/gpu_ptx_passes.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/host_memory.h"
 
 struct gpu_module {
@@ -28,6 +29,16 @@ static bool is_one_module(const struct gpu_code *a, const struct gpu_code *b)
 {
     return a->key == b->key && !a->function == !b->function && a->changes == b->changes &&
            a->change == b->change && memcmp(&a->build, &b->build, sizeof(a->build)) == 0;
+}
+
+// Two codes of one module have the same claim. Those of one image with other changes have another.
+static void claim_module(struct gpu_backend *gpu, struct gpu_claim *claim,
+                         const struct gpu_code *code)
+{
+    uint64_t what = hash_bytes(&code->key, sizeof(code->key));
+    what = hash_more(what, &code->changes, sizeof(code->changes));
+    what = hash_more(what, &code->change, sizeof(code->change));
+    braid_gpu_claim(gpu, claim, what);
 }
 
 // ---- loaded modules: one for each image or source, counted ----
@@ -246,7 +257,7 @@ void braid_gpu_modules_finish(struct gpu_backend *gpu, bool current)
 }
 
 // Finds the module of the code or loads it, and counts one reference to it. Called with
-// a claim on the code's key and the device current. Errors: also BRAID_UNSUPPORTED, where it is to
+// a claim on the module and the device current. Errors: also BRAID_UNSUPPORTED, where it is to
 // be changed and cannot be.
 static braid_status acquire_module(struct gpu_backend *gpu, const braid_kernel *kernel,
                                    const struct gpu_code *code, struct gpu_module **out_module)
@@ -303,7 +314,7 @@ static braid_status compile_text(struct gpu_backend *gpu, const struct gpu_kerne
     struct gpu_compiled compiled = { 0 };
     struct gpu_claim claim;
     braid_status status = BRAID_OK;
-    braid_gpu_claim(gpu, &claim, (uintptr_t)kernel->code.key);
+    claim_module(gpu, &claim, &kernel->code);
     if (!module->text)
         status = braid_gpu_compile(gpu, kernel->entry, &kernel->code, true, &compiled);
     if (!status && !module->text)
@@ -550,7 +561,7 @@ static braid_status find_or_load(struct gpu_backend *gpu, const braid_kernel *ke
     braid_status status = BRAID_OK;
     if (!loaded) {
         struct gpu_claim claim;
-        braid_gpu_claim(gpu, &claim, (uintptr_t)code->key);
+        claim_module(gpu, &claim, code);
         loaded = find_kernel(gpu, code);
         if (!loaded)
             status = create_kernel(gpu, kernel, code, &loaded);
