@@ -20,6 +20,7 @@
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
 #     first      the first exec of a process without any cache, and the longest frame while a runner makes an island, with nvJitLink
 #                and without
+#                Both parts take nvJitLink from the path NVJITLINK, where the loader does not find it
 #     loops      loops on streams, as a graph and as islands: the contract suite, and what an iteration costs
 #     audit      1,000 graphs with a wrong declaration each, and 1,000 with a missing order: the audit names all;
 #                its time beside the frame's
@@ -630,8 +631,8 @@ racecheck_of_island() { # seed
 }
 
 islands() {
-    # Empty: nvJitLink is looked for, which tests do not.
-    export BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island BRAID_CACHE=$build/island-cache BRAID_NVJITLINK=
+    # Where it is empty nvJitLink is looked for, which tests do not.
+    export BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island BRAID_CACHE=$build/island-cache BRAID_NVJITLINK=${NVJITLINK:-}
     step contract-island contract_of_islands
     step random-islands in_shares 14 timeout 200 "$build/tests/contract/contract" random_graphs_keep_every_order
     step memcheck-island sanitized memcheck \
@@ -646,7 +647,6 @@ islands() {
     done
 }
 
-# NVJITLINK: the path of the library, where the loader does not find it.
 first() {
     local library name way run
     for library in "${NVJITLINK:-}" off; do
@@ -654,15 +654,16 @@ first() {
         for way in graph island runner; do
             for run in 1 2 3; do
                 BRAID_CACHE=off CUDA_CACHE_DISABLE=1 BRAID_NVJITLINK=$library \
-                    step "first-$way-${name:-found}-$run" "$build/bench/bench_gpu_first" "$way"
+                    step "first-$way-${name:-found}-$run" timeout 60 "$build/bench/bench_gpu_first" "$way"
             done
         done
         # The same islands by both compilers: nvJitLink makes relocatable code first.
         BRAID_NVJITLINK=$library step "islands-by-${name:-found}" "$build/bench/bench_gpu_islands"
     done
+    rm -rf "$build/first-cache" # an earlier run may have left it
     for run in cold warm; do
         BRAID_CACHE=$build/first-cache CUDA_CACHE_DISABLE=1 BRAID_NVJITLINK=${NVJITLINK:-} \
-            step "first-cached-$run" "$build/bench/bench_gpu_first" island
+            step "first-cached-$run" timeout 60 "$build/bench/bench_gpu_first" island
     done
     grep -H '^runner\|^island\|^graph' "$results"/first-*.log
 }
