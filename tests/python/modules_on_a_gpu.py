@@ -171,14 +171,15 @@ def random_numbers_are_those_of_pytorch(keeps):
     optimized = braid.torch.optimize(function, keep_memory=keeps)
     own, by_graph = captured(lambda: [torch.rand(5, device="cuda")]), captured(function)
     num = 0
-    while not optimized.info.is_chosen:
+    while num < 30 or not optimized.info.is_chosen:
         while optimized.info.is_making:
             time.sleep(0.001)
         expected, found = played(by_graph, 10), played(optimized, 10)
         assert same(expected[0], found[0]) and expected[1] == found[1] > 0, (num, expected[1], found[1], optimized.info)
         num += 10
         assert num < 1000, optimized.info
-    assert "as before: " in optimized.text and optimized.found.info.num_unproven == 0, optimized.text
+    is_own = "plays by: PyTorch's own graph" in optimized.text
+    assert is_own or ("as before: " in optimized.text and optimized.found.info.num_unproven == 0), optimized.text
 
 
 def generators_of_the_program_are_refused():
