@@ -99,8 +99,8 @@ typedef struct braid_import_options {
     const char *const *setters;
     size_t num_setters;
     // Texts that are also loaded: PTX that the program's modules were made of. Execs with early
-    // starts load a function from its text, if nothing can tell it apart from the program's own
-    // (docs/book/import.md). Numbers may differ in the last bit.
+    // starts, and audits, load a function from its text, if nothing can tell it apart from the
+    // program's own (docs/book/import.md). Numbers may differ in the last bit.
     const char *const *reloaded;
     size_t num_reloaded;
     const braid_import_statement *statements; // the nodes of a capture that is read here

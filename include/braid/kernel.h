@@ -39,7 +39,8 @@ typedef struct braid_image {
     size_t bytes;      // 0: the image tells its length
     const char *entry; // the function's name in the image; NULL: the kernel's name
     void *function;    // an existing CUfunction or hipFunction_t instead of data; never unloaded.
-                       // If data is its PTX, execs with early starts may load that instead
+                       // If data is its PTX, execs with early starts and audits may load that
+                       // instead
 } braid_image;
 
 // A text that source may include by name, instead of a file.

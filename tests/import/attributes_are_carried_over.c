@@ -27,7 +27,7 @@ static bool copy_attributes(CUmodule own, CUmodule loaded)
     bool can_replace;
     check_ok(braid_gpu_copy_attributes(gpu_from(here.device->backend),
                                        (gpu_function)function_of(own),
-                                       (gpu_function)function_of(loaded), &can_replace));
+                                       (gpu_function)function_of(loaded), false, &can_replace));
     return can_replace;
 }
 

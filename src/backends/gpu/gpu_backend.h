@@ -288,9 +288,11 @@ void braid_gpu_modules_finish(struct gpu_backend *gpu, bool current);
 
 // Copies attributes that the program may have set of its own function: the limit of dynamic shared
 // memory, the preferred part of it, large clusters. *out_can_replace: the other one may
-// play in its place, since its blocks may have as many threads, and nothing is unknown.
+// play in its place, since its blocks may have as many threads (if that matters), and nothing is
+// unknown.
 braid_status braid_gpu_copy_attributes(const struct gpu_backend *gpu, gpu_function own,
-                                       gpu_function loaded, bool *out_can_replace);
+                                       gpu_function loaded, bool may_take_fewer_threads,
+                                       bool *out_can_replace);
 
 // Raises the kernel's limit of dynamic shared memory where the launch needs more. *out_slot is
 // the call that failed.

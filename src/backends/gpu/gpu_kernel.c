@@ -409,7 +409,8 @@ static void replace_function(const struct gpu_backend *gpu, const braid_kernel *
     bool can_replace = false;
     braid_error_begin_attempt(&attempt);
     braid_status status =
-        braid_gpu_copy_attributes(gpu, loaded->code.function, loaded->function, &can_replace);
+        braid_gpu_copy_attributes(gpu, loaded->code.function, loaded->function,
+                                  needed_changes(&loaded->code) != 0, &can_replace);
     if (status) {
         char why[512];
         snprintf(why, sizeof(why), "%s", braid_error_get_message());
@@ -430,7 +431,9 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
     loaded->function = code->function;
     if (!code->function || code->image)
         status = acquire_module(gpu, kernel, code, &loaded->module);
-    if (status || (code->function && (!code->image || !loaded->module->waits_first)))
+    const bool is_text =
+        code->image && !status && (loaded->module->waits_first || needed_changes(code));
+    if (status || (code->function && !is_text))
         return status;
     const char *entry = loaded->module->entry ? loaded->module->entry : code->entry;
     gpu_result result = gpu->api->module_function(&loaded->function, loaded->module->handle, entry);
@@ -439,6 +442,8 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
     loaded->base.notes_begin = code->changes & (KERNEL_NOTES | KERNEL_NOTES_BEGIN);
     if (result == GPU_SUCCESS && code->function)
         replace_function(gpu, kernel, loaded);
+    if (result == GPU_SUCCESS && needed_changes(code) && loaded->function == code->function)
+        return refuse_changes(kernel, code, "its text cannot replace the program's own function");
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char what[256];
@@ -543,11 +548,13 @@ static bool has_text(const braid_image *image)
     return image->data && braid_ptx_is_text(image->data);
 }
 
+// An audit may load the text of the program's own function.
 static const char *why_unchanged(const struct gpu_backend *gpu, const struct gpu_code *code)
 {
-    return code->changes & ~gpu->ops.kernel_changes ? "its device changes no kernels"
-           : needed_changes(code) && code->function ? "it is the program's own function"
-                                                    : NULL;
+    const unsigned of_texts = code->image ? needed_changes(code) & KERNEL_CHANGED : 0;
+    return code->changes & ~gpu->ops.kernel_changes             ? "its device changes no kernels"
+           : code->function && needed_changes(code) != of_texts ? "it is the program's own function"
+                                                                : NULL;
 }
 
 // A kernel that is loaded is found also while another thread loads something else.
@@ -589,7 +596,7 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
     code.change = change;
     if (code.function && has_text(&kernel->cuda))
         code.stand_in = kernel->cuda.data;
-    if (code.stand_in && changes & KERNEL_WAITS_FIRST)
+    if (code.stand_in && changes & (KERNEL_WAITS_FIRST | KERNEL_CHANGED))
         code.key = code.image = code.stand_in;
     braid_status status = braid_gpu_enter(gpu, &scope, "loading a kernel");
     if (status)

@@ -84,7 +84,8 @@ static braid_status copy_attribute(const struct gpu_backend *gpu, int attribute,
 }
 
 braid_status braid_gpu_copy_attributes(const struct gpu_backend *gpu, gpu_function own,
-                                       gpu_function loaded, bool *out_can_replace)
+                                       gpu_function loaded, bool may_take_fewer_threads,
+                                       bool *out_can_replace)
 {
     static const int all[] = { GPU_FUNCTION_MAX_DYNAMIC_SHARED, GPU_FUNCTION_CARVEOUT,
                                GPU_FUNCTION_LARGE_CLUSTER };
@@ -95,7 +96,7 @@ braid_status braid_gpu_copy_attributes(const struct gpu_backend *gpu, gpu_functi
         status = read_attribute(gpu, GPU_FUNCTION_MAX_THREADS, own, &is_known, &most);
     if (!status && is_known)
         status = read_attribute(gpu, GPU_FUNCTION_MAX_THREADS, loaded, &is_known, &most_loaded);
-    *out_can_replace = is_known && most_loaded >= most;
+    *out_can_replace = is_known && (may_take_fewer_threads || most_loaded >= most);
     for (size_t i = 0; i < sizeof(all) / sizeof(*all) && *out_can_replace && !status; i++)
         status = copy_attribute(gpu, all[i], own, loaded);
     return status;
