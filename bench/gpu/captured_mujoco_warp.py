@@ -10,7 +10,8 @@ Warp's graph, and of that from itself.
 --conditional also steps with graph_conditional, the default of MuJoCo Warp, by turns. Its loops end when the solver converges.
 A line tells if Warp cannot load or capture them, as Warp 1.18 and 1.19 cannot with a driver of CUDA 13.0, or if Braid refuses.
 --audit runs each node of the plan alone, and prints accesses outside those that Braid found in the PTX. The goal is none. It
-also prints nodes that it does not see into, such as kernels that may not be loaded from their PTX.
+also prints how many nodes it sees, and how many it does not for which reason, such as kernels that may not be loaded from
+their PTX. A reason of a buffer tells that accesses to it are missed.
 --reload lets kernels be loaded from their PTX, so that they start early. It tells how many may be, and why others may not.
 --islands plays it with islands: stretches of lanes as one kernel each, and the whole graph as one kernel of so many
 lanes. It prints the kernels that became islands, the nodes in them, the reasons of the others, and the time of creation.
@@ -20,6 +21,7 @@ import argparse
 import collections
 import os
 import random
+import re
 import time
 
 import mujoco
@@ -34,6 +36,7 @@ wp.config.quiet = True
 FIELDS = ("qpos", "qvel", "qacc", "qacc_warmstart", "time", "act", "ctrl")
 WARP, CONDITIONAL = "Warp's graph", "Warp's graph, conditional"
 OUTSIDE = ("reads", "writes", "updates")  # an audit's findings of accesses that the plan does not know
+MOST_LINES = 20  # that an audit prints of reasons, and of accesses
 
 
 class Step:
@@ -238,6 +241,12 @@ def find_conditional(name, path, num_worlds, given):
     return captured, {"optimized, conditional": (step, optimized)}
 
 
+def reason_of(finding):
+    """Why an audit does not see a node or a buffer, without the names and numbers that differ from one to the next."""
+    reason = finding.text.rpartition(" is not audited: ")[2]
+    return re.sub(r"\d+", "N", re.sub(r"(?<!\w)'[^']*'", "...", reason) if finding.node else reason)
+
+
 def audit(name, num_worlds, step):
     """Accesses that nodes make and the plan does not know. What an audit does to the state stays done. It sees inside kernels
     that may be loaded from their PTX."""
@@ -250,9 +259,13 @@ def audit(name, num_worlds, step):
         print(f"# {name}, {num_worlds} worlds: no audit: {str(error)[:400]}", flush=True)
         return
     kinds = collections.Counter(finding.kind for finding in findings)
-    print(f"# {name}, {num_worlds} worlds: an audit of {len(optimized.graph.nodes)} nodes took {time.perf_counter() - begin:.1f} s "
-          f"and found {sum(kinds[kind] for kind in OUTSIDE)} accesses outside those of the code; {dict(kinds)}", flush=True)
-    for finding in [one for one in findings if one.kind in (*OUTSIDE, "unseen")][:20]:
+    unseen = [finding for finding in findings if finding.kind == "unseen"]
+    num_nodes, num_unseen = len(optimized.graph.nodes), len({one.node.index for one in unseen if one.node})
+    print(f"# {name}, {num_worlds} worlds: an audit of {num_nodes} nodes took {time.perf_counter() - begin:.1f} s, "
+          f"saw {num_nodes - num_unseen} in full, and found {sum(kinds[kind] for kind in OUTSIDE)} accesses outside those of the code; {dict(kinds)}", flush=True)
+    for reason, num in collections.Counter(map(reason_of, unseen)).most_common(MOST_LINES):
+        print(f"#   {num} unseen: {reason[:200]}", flush=True)
+    for finding in [one for one in findings if one.kind in OUTSIDE][:MOST_LINES]:
         print("#   " + finding.text[:400], flush=True)
 
 
