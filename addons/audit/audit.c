@@ -354,10 +354,9 @@ static braid_status audit_graph(const braid_graph *graph, braid_device *device,
         return status;
     size_t num = 0;
     struct auditing auditing = { .way = find_way(device->backend), .findings.graph = graph };
-    auditing.findings.has_run = braid_allocate_zeroed(graph_num_nodes(graph), sizeof(bool));
-    if (!auditing.findings.has_run)
-        return braid_error_no_memory("an audit");
-    status = create_exec(graph, device, &auditing.exec);
+    status = braid_audit_findings_begin(&auditing.findings);
+    if (!status)
+        status = create_exec(graph, device, &auditing.exec);
     if (!status)
         status = run_frames(&auditing, options);
     status = report(&auditing, options, status, &num);
@@ -370,7 +369,6 @@ static braid_status audit_graph(const braid_graph *graph, braid_device *device,
     braid_exec_destroy(auditing.exec);
     braid_audit_findings_finish(&auditing.findings);
     braid_array_finish(&auditing.orders);
-    braid_free(auditing.findings.has_run);
     return status;
 }
 

@@ -30,9 +30,11 @@ static inline void audit_count_bytes(struct audit_count *count, uintptr_t first,
         count->highest = last;
 }
 
+// Bytes of a resource. Memory that several of them have is that of the one that begins last.
 struct audit_buffer {
     uintptr_t begin, end;
     uint32_t resource;
+    uintptr_t origin;             // where the resource's memory begins
     bool is_noted;                // by the node at hand, on the CPU
     struct audit_count counts[2]; // its reads, and its writes
 };
@@ -51,11 +53,20 @@ struct audit_extent {
     uintptr_t begin, end;
 };
 
+// The memory of a resource, or of a version.
+struct audit_range {
+    uintptr_t begin, end;
+    uint32_t resource;
+    uint32_t outer; // the range before it that has bytes of it; GRAPH_NONE: none
+};
+
 struct audit_memory {
-    struct audit_buffer *buffers;  // by address
+    struct audit_buffer *buffers;  // by address, without common bytes
+    struct audit_range *ranges;    // room
+    struct audit_extent *known;    // by resource: its memory, if an import tells it
     struct audit_extent *extents;  // by address
     struct audit_access *accesses; // as in the graph
-    size_t num_buffers, num_extents, num_accesses;
+    size_t num_buffers, num_ranges, num_extents, num_accesses;
 };
 
 struct audit_finding {
@@ -69,15 +80,18 @@ struct audit_finding {
     bool by_code;
 };
 
-// audit_findings.c: the findings of a graph's nodes.
+// audit_findings.c: the findings of a graph's nodes. All but the graph is zero at first.
 struct audit_findings {
     const braid_graph *graph;
     struct array items; // struct audit_finding
     bool *has_run;      // by node: it was seen
+    bool *is_free;      // by node of an import: it may touch any memory
 };
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_audit_findings_add(struct audit_findings *findings,
                                       struct audit_finding finding);
+// Makes room for a graph's findings. Errors: BRAID_NO_MEMORY.
+braid_status braid_audit_findings_begin(struct audit_findings *findings);
 // Takes the counts of a buffer, which then counts anew. Errors: BRAID_NO_MEMORY.
 braid_status braid_audit_findings_take(struct audit_findings *findings, uint32_t node,
                                        struct audit_buffer *buffer);
@@ -132,6 +146,7 @@ extern const struct audit_way braid_audit_way_by_pages, braid_audit_way_by_kerne
 // audit_memory.c.
 // The next part of a block, from *used on; NULL only counts its bytes.
 void *braid_audit_carve(unsigned char *block, size_t *used, size_t num, size_t bytes);
+// That ranges are divided into: each one may lie inside another.
 size_t braid_audit_most_buffers(const braid_graph *graph);
 // Carves the room for the memory of a graph's buffers.
 void braid_audit_memory_lay_out(struct audit_memory *memory, unsigned char *block, size_t *used,

@@ -251,7 +251,7 @@ static braid_status take_tallies(const struct audit_memory *memory, uint32_t nod
             .kind = kinds[act],
             .node = node,
             .resource = buffer->resource,
-            .begin = buffer->begin,
+            .begin = buffer->origin,
             .line = tally->line,
             .count = { tally->num, tally->lowest, tally->highest },
         };

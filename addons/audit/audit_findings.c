@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/host_memory.h"
 #include "base/node_text.h"
+#include "graph/extents.h"
 #include "plan/schedule.h"
 
 static struct audit_finding *find(const struct audit_findings *findings,
@@ -31,9 +32,29 @@ static braid_status add(struct audit_findings *findings, struct audit_finding fi
     return BRAID_OK;
 }
 
+braid_status braid_audit_findings_begin(struct audit_findings *findings)
+{
+    const struct array *known = &findings->graph->known;
+    const struct extent *extents = known->items;
+    const size_t num = graph_num_nodes(findings->graph);
+    findings->has_run = braid_allocate_zeroed(num, sizeof(bool));
+    findings->is_free = braid_allocate_zeroed(num, sizeof(bool));
+    if (!findings->has_run || !findings->is_free)
+        return braid_error_no_memory("an audit");
+    for (size_t i = 0; i < known->num; i++) {
+        if (!extents[i].last)
+            findings->is_free[extents[i].buffer] = true;
+    }
+    return BRAID_OK;
+}
+
 // A node of a loop may have some of earlier iterations.
+// A node that may touch anything keeps its orders, so its accesses are right.
 braid_status braid_audit_findings_add(struct audit_findings *findings, struct audit_finding finding)
 {
+    const bool is_of_node = finding.node != GRAPH_NONE && finding.kind != BRAID_AUDIT_UNSEEN;
+    if (is_of_node && findings->is_free[finding.node])
+        return BRAID_OK;
     struct audit_finding *known = find(findings, &finding);
     if (!known)
         return add(findings, finding);
@@ -57,7 +78,7 @@ braid_status braid_audit_findings_take(struct audit_findings *findings, uint32_t
             .kind = writes ? BRAID_AUDIT_WRITES : BRAID_AUDIT_READS,
             .node = node,
             .resource = buffer->resource,
-            .begin = buffer->begin,
+            .begin = buffer->origin,
             .count = buffer->counts[writes],
         };
         if (finding.count.num && !status)
@@ -74,6 +95,24 @@ braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, ui
                                                                       .node = node,
                                                                       .resource = resource,
                                                                       .reason = reason });
+}
+
+static braid_status add_import(struct audit_findings *findings, const struct audit_memory *memory)
+{
+    const braid_graph *graph = findings->graph;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < graph->resources.num && graph->imported_places && !status; i++) {
+        if (!graph_resource_at(graph, i)->bytes && !memory->known[i].end)
+            status = braid_audit_findings_add_unseen(findings, GRAPH_NONE, i,
+                                                     "the import does not tell where it lies");
+    }
+    for (uint32_t i = 0; i < graph_num_nodes(graph) && !status; i++) {
+        if (findings->is_free[i] && findings->has_run[i])
+            status = braid_audit_findings_add_unseen(
+                findings, i, GRAPH_NONE,
+                "the import proves no accesses of it, so that it keeps its captured orders");
+    }
+    return status;
 }
 
 static int compare(const void *a, const void *b)
@@ -117,7 +156,8 @@ static braid_status end_node(struct audit_findings *findings, uint32_t index,
             .resource = accesses[k].resource,
             .by_code = lacks(schedule, index, accesses[k].resource),
         };
-        if (!was_made && (finding.by_code || (has_run && access->begin < access->end)))
+        if (!was_made && !findings->is_free[index] &&
+            (finding.by_code || (has_run && access->begin < access->end)))
             status = add(findings, finding);
     }
     return status;
@@ -127,6 +167,8 @@ braid_status braid_audit_findings_end(struct audit_findings *findings,
                                       const struct audit_memory *memory, const braid_exec *exec)
 {
     braid_status status = BRAID_OK;
+    if (memory)
+        status = add_import(findings, memory);
     for (uint32_t i = 0; memory && i < graph_num_nodes(findings->graph) && !status; i++)
         status = end_node(findings, i, memory, exec->schedule);
     if (findings->items.num)
@@ -140,6 +182,8 @@ void braid_audit_findings_finish(struct audit_findings *findings)
     for (size_t i = 0; i < findings->items.num; i++)
         braid_free(items[i].file);
     braid_array_finish(&findings->items);
+    braid_free(findings->has_run);
+    braid_free(findings->is_free);
 }
 
 static void write_text(const braid_audit_finding *finding, struct node_text node, char *text,

@@ -5,6 +5,7 @@
 #include "audit/audit.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "graph/extents.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -31,21 +32,39 @@ static bool is_buffer(const braid_graph *graph, uint32_t resource)
     return declared->buffer == resource && declared->bytes && !declared->is_scratch;
 }
 
-static int compare_buffers(const void *a, const void *b)
+// If ranges begin together, the inner one is the later one. Of equal ones the first resource is.
+static int compare_ranges(const void *a, const void *b)
 {
-    const struct audit_buffer *left = a, *right = b;
-    return left->begin < right->begin ? -1 : left->begin > right->begin;
+    const struct audit_range *left = a, *right = b;
+    if (left->begin != right->begin)
+        return left->begin < right->begin ? -1 : 1;
+    if (left->end != right->end)
+        return left->end > right->end ? -1 : 1;
+    return left->resource > right->resource ? -1 : left->resource < right->resource;
+}
+
+static void add_range(struct audit_memory *memory, uint32_t resource, uintptr_t begin,
+                      uintptr_t end)
+{
+    if (begin)
+        memory->ranges[memory->num_ranges++] = (struct audit_range){ begin, end, resource, 0 };
 }
 
 static void add_buffer(struct audit_memory *memory, const braid_graph *graph, uint32_t resource,
                        uintptr_t begin)
 {
-    if (begin)
-        memory->buffers[memory->num_buffers++] = (struct audit_buffer){
-            .begin = begin,
-            .end = begin + graph_resource_at(graph, resource)->bytes,
-            .resource = resource,
-        };
+    add_range(memory, resource, begin, begin + graph_resource_at(graph, resource)->bytes);
+}
+
+// An import's memory is of a GPU, and the CPU has no room for its pages.
+static void fill_known(struct audit_memory *memory, const braid_graph *graph,
+                       const braid_exec *exec)
+{
+    const struct extent *all = graph->known.items;
+    for (size_t i = 0; i < graph->known.num && !exec->device->backend->ops->run_here; i++) {
+        if (all[i].last)
+            memory->known[all[i].buffer] = (struct audit_extent){ all[i].begin, all[i].last + 1 };
+    }
 }
 
 // Whether the graph has a name for the version of some frames before.
@@ -72,16 +91,51 @@ static void add_versions(struct audit_memory *memory, const braid_graph *graph,
     }
 }
 
+// Makes buffers of the bytes from *at to `end`. Returns the innermost range that goes on there.
+static uint32_t divide(struct audit_memory *memory, uint32_t inner, uintptr_t *at, uintptr_t end)
+{
+    while (inner != GRAPH_NONE) {
+        const struct audit_range *range = &memory->ranges[inner];
+        const uintptr_t next = range->end < end ? range->end : end;
+        if (next > *at) {
+            memory->buffers[memory->num_buffers++] = (struct audit_buffer){
+                .begin = *at, .end = next, .resource = range->resource, .origin = range->begin
+            };
+            *at = next;
+        }
+        if (range->end > end)
+            return inner;
+        inner = range->outer;
+    }
+    return inner;
+}
+
+// Buffers of an import may be parts of others.
+static void divide_ranges(struct audit_memory *memory)
+{
+    uint32_t inner = GRAPH_NONE;
+    uintptr_t at = 0;
+    if (memory->num_ranges)
+        qsort(memory->ranges, memory->num_ranges, sizeof(*memory->ranges), compare_ranges);
+    for (uint32_t i = 0; i < memory->num_ranges; i++) {
+        struct audit_range *range = &memory->ranges[i];
+        range->outer = divide(memory, inner, &at, range->begin);
+        at = range->begin;
+        inner = i;
+    }
+    divide(memory, inner, &at, UINTPTR_MAX);
+}
+
 static void fill_buffers(struct audit_memory *memory, const braid_graph *graph,
                          const braid_exec *exec)
 {
     for (uint32_t i = 0; i < graph->resources.num; i++) {
         if (is_buffer(graph, i))
             add_buffer(memory, graph, i, find_memory(graph, exec, i));
+        add_range(memory, i, memory->known[i].begin, memory->known[i].end);
         add_versions(memory, graph, exec, i);
     }
-    if (memory->num_buffers)
-        qsort(memory->buffers, memory->num_buffers, sizeof(*memory->buffers), compare_buffers);
+    divide_ranges(memory);
     for (size_t i = 0; i < memory->num_buffers; i++) {
         const struct audit_buffer *buffer = &memory->buffers[i];
         struct audit_extent *last =
@@ -102,11 +156,13 @@ static void fill_accesses(struct audit_memory *memory, const braid_graph *graph,
     memory->num_accesses = graph->accesses.num;
     for (size_t i = 0; i < graph->accesses.num; i++) {
         const struct graph_resource *resource = graph_resource_at(graph, accesses[i].resource);
-        uintptr_t begin = resource->bytes ? find_memory(graph, exec, accesses[i].resource) : 0;
+        const struct audit_extent known = memory->known[accesses[i].resource];
+        uintptr_t begin =
+            resource->bytes ? find_memory(graph, exec, accesses[i].resource) : known.begin;
         bool is_made = begin && accesses[i].mode == BRAID_EXCLUSIVE;
         memory->accesses[i] = (struct audit_access){
             .begin = begin,
-            .end = begin ? begin + resource->bytes : 0,
+            .end = resource->bytes && begin ? begin + resource->bytes : known.end,
             .may_read = accesses[i].mode != BRAID_WRITE,
             .may_write = accesses[i].mode != BRAID_READ,
             .was_read = is_made,
@@ -117,7 +173,7 @@ static void fill_accesses(struct audit_memory *memory, const braid_graph *graph,
 
 size_t braid_audit_most_buffers(const braid_graph *graph)
 {
-    return graph->resources.num + graph->versions.num;
+    return 2 * (graph->resources.num + graph->versions.num);
 }
 
 void *braid_audit_carve(unsigned char *block, size_t *used, size_t num, size_t bytes)
@@ -127,13 +183,15 @@ void *braid_audit_carve(unsigned char *block, size_t *used, size_t num, size_t b
     return block ? block + at : NULL;
 }
 
-// At most one buffer and one extent for a resource and for a version.
+// At most one range for a resource and for a version.
 void braid_audit_memory_lay_out(struct audit_memory *memory, unsigned char *block, size_t *used,
                                 const braid_graph *graph)
 {
     size_t num = braid_audit_most_buffers(graph), num_accesses = graph->accesses.num;
     *memory = (struct audit_memory){ 0 };
     memory->buffers = braid_audit_carve(block, used, num, sizeof(*memory->buffers));
+    memory->ranges = braid_audit_carve(block, used, num / 2, sizeof(*memory->ranges));
+    memory->known = braid_audit_carve(block, used, graph->resources.num, sizeof(*memory->known));
     memory->extents = braid_audit_carve(block, used, num, sizeof(*memory->extents));
     memory->accesses = braid_audit_carve(block, used, num_accesses, sizeof(*memory->accesses));
 }
@@ -141,6 +199,7 @@ void braid_audit_memory_lay_out(struct audit_memory *memory, unsigned char *bloc
 void braid_audit_memory_fill(struct audit_memory *memory, const braid_graph *graph,
                              const braid_exec *exec)
 {
+    fill_known(memory, graph, exec);
     fill_buffers(memory, graph, exec);
     fill_accesses(memory, graph, exec);
 }

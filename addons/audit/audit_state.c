@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/host_memory.h"
+#include "graph/extents.h"
 
 // Bytes that the process can read.
 struct range {
@@ -83,6 +84,20 @@ static braid_status add_resource(struct audit_state *state, const struct array *
     return status;
 }
 
+// The memory of which an import tells. Common bytes are kept for each resource.
+static braid_status add_known(struct audit_state *state, const struct array *readable,
+                              const braid_graph *graph)
+{
+    const struct extent *all = graph->known.items;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < graph->known.num && !status; i++) {
+        if (all[i].last)
+            status = add_memory(state, readable, (const void *)all[i].begin, // NOLINT
+                                all[i].last - all[i].begin + 1, all[i].buffer);
+    }
+    return status;
+}
+
 static braid_status add_traps(struct audit_state *state)
 {
     const braid_exec *exec = state->reach->exec;
@@ -107,6 +122,8 @@ static braid_status add_all(struct audit_state *state, const braid_graph *graph)
     braid_status status = braid_audit_pages_list(take_readable, &readable);
     for (uint32_t i = 0; i < graph->resources.num && !status; i++)
         status = add_resource(state, &readable, graph, i);
+    if (!status)
+        status = add_known(state, &readable, graph);
     braid_array_finish(&readable);
     if (!status && arena)
         status = add(state, (struct audit_part){ .memory = arena->begin,

@@ -9,6 +9,7 @@
 #include "base/host_memory.h"
 #include "device/device.h"
 #include "graph/addresses.h"
+#include "graph/extents.h"
 #include "import/import.h"
 
 enum { ALIGNMENT = 512 }; // the driver aligns allocations so
@@ -53,6 +54,26 @@ static bool is_allocation(const struct builder *builder, uint32_t number)
     return number >= USE_FIRST_BUFFER && buffer_of(builder, number)->kind == BUFFER_ALLOCATION;
 }
 
+// For audits. The memory of a record need not be there, nor that of another device within reach.
+static braid_status tell_memory(const struct builder *builder, struct extent extent)
+{
+    const bool is_here =
+        !builder->import->recorded.record && builder->import->captured.members.num == 1;
+    return !is_here || braid_array_put(&builder->import->graph->known, &extent, sizeof(extent))
+               ? BRAID_OK
+               : no_memory();
+}
+
+static braid_status add_memory(struct builder *builder, const struct import_buffer *of,
+                               const char *name, braid_resource *out_resource)
+{
+    const uintptr_t last = of->begin + of->bytes - 1;
+    braid_status status = braid_graph_add_resource(builder->import->graph, name, out_resource);
+    if (status || !of->bytes)
+        return status;
+    return tell_memory(builder, (struct extent){ of->begin, last, out_resource->index });
+}
+
 static braid_status add_resource(struct builder *builder, uint32_t number)
 {
     static const char *const others[] = {
@@ -78,7 +99,7 @@ static braid_status add_resource(struct builder *builder, uint32_t number)
         return braid_graph_add_buffer(graph, of->name ? of->name : name,
                                       (const void *)of->begin, // NOLINT
                                       of->bytes, &builder->resources[number]);
-    return braid_graph_add_resource(graph, of->name ? of->name : name, &builder->resources[number]);
+    return add_memory(builder, of, of->name ? of->name : name, &builder->resources[number]);
 }
 
 // Whether one arm of a branch has the one node, and another arm the other.
@@ -536,6 +557,19 @@ static braid_status add_node(struct builder *builder)
     }
 }
 
+// Such a node keeps all its captured orders, wherever it reaches.
+static braid_status tell_blind(const struct builder *builder)
+{
+    const bool *blind = builder->import->uses.blind;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < builder->import->captured.nodes.num && !status; i++) {
+        if (blind[i] && builder->import->nodes[i].graph)
+            status =
+                tell_memory(builder, (struct extent){ .buffer = builder->import->nodes[i].index });
+    }
+    return status;
+}
+
 static void find_words(struct builder *builder)
 {
     const struct array *list = &builder->import->uses.accesses;
@@ -580,6 +614,8 @@ braid_status braid_import_build(struct gpu_backend *gpu, braid_import *import)
         status = no_memory();
     if (!status)
         status = add_nodes(&builder, (uint32_t)import->captured.nodes.num);
+    if (!status)
+        status = tell_blind(&builder);
     if (!status)
         import->graph->imported_places = import->captured.members.num;
     braid_free(builder.resources);

@@ -23,7 +23,6 @@ struct finder {
     struct import_uses *uses;
     struct import_statements *statements;
     bool *near;    // room, by node
-    bool *blind;   // by node: it may write any memory
     uint32_t node; // which is looked at
 };
 
@@ -44,10 +43,10 @@ distrust(const struct finder *finder, uint32_t line, const char *format, ...)
 {
     struct import_reason reason = { .node = finder->node, .line = line };
     va_list args;
+    finder->uses->blind[finder->node] = true;
     if (!finder->uses->proven[finder->node])
         return BRAID_OK;
     finder->uses->proven[finder->node] = false;
-    finder->blind[finder->node] = true;
     va_start(args, format);
     vsnprintf(reason.text, sizeof(reason.text), format, args);
     va_end(args);
@@ -86,9 +85,9 @@ static bool overlap(const struct import_buffer *one, const struct import_buffer 
 // Its accesses are known.
 static braid_status distrust_seen(const struct finder *finder, const char *why)
 {
-    const bool was_blind = finder->blind[finder->node];
+    const bool was_blind = finder->uses->blind[finder->node];
     const braid_status status = distrust(finder, 0, "%s", why);
-    finder->blind[finder->node] = was_blind;
+    finder->uses->blind[finder->node] = was_blind;
     return status;
 }
 
@@ -851,7 +850,7 @@ static const char *place_of(const struct finder *finder, uint32_t node)
 static uint32_t find_blind(const struct finder *finder)
 {
     uint32_t node = 0;
-    while (node < finder->captured->nodes.num && !finder->blind[node])
+    while (node < finder->captured->nodes.num && !finder->uses->blind[node])
         node++;
     return node;
 }
@@ -960,8 +959,8 @@ braid_status braid_import_find_uses(struct import_memory *memory, const struct i
     uses.proven = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
     uses.region = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(uint32_t));
     finder.near = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
-    finder.blind = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
-    const bool has_room = uses.is_work && uses.proven && uses.region && finder.near && finder.blind;
+    uses.blind = braid_allocate_zeroed(memory->captured->nodes.num, sizeof(bool));
+    const bool has_room = uses.is_work && uses.proven && uses.region && finder.near && uses.blind;
     braid_status status = has_room ? BRAID_OK : no_memory();
     if (!status)
         status = braid_import_match_statements(memory->captured, memory->options, &statements);
@@ -973,7 +972,6 @@ braid_status braid_import_find_uses(struct import_memory *memory, const struct i
         status = check_cells(&finder);
     braid_import_statements_finish(&statements);
     braid_free(finder.near);
-    braid_free(finder.blind);
     if (status)
         braid_import_uses_finish(&uses);
     else
@@ -985,6 +983,7 @@ void braid_import_uses_finish(struct import_uses *uses)
 {
     braid_free(uses->is_work);
     braid_free(uses->proven);
+    braid_free(uses->blind);
     braid_free(uses->region);
     braid_array_finish(&uses->accesses);
     braid_array_finish(&uses->holds);

@@ -25,6 +25,7 @@ struct import_reason {
 
 struct import_uses {
     bool *is_work, *proven; // by node
+    bool *blind;            // by node: it is not proven, and may touch any memory
     uint32_t *region;       // by node
     struct array accesses;  // struct import_access, by node
     struct array holds;     // the same: unproven nodes that may use an allocation of the graph

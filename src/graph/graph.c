@@ -62,6 +62,7 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->outputs);
     braid_array_finish(&graph->addresses);
     braid_array_finish(&graph->given);
+    braid_array_finish(&graph->known);
     braid_array_finish(&graph->traps);
     braid_array_finish(&graph->unchecked);
     braid_array_finish(&graph->sequence);

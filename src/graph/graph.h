@@ -175,6 +175,8 @@ struct braid_graph {
     struct array addresses;         // struct graph_address, by node
     struct array given;        // struct graph_address of buffers with addresses: the bytes hold
                                // them already
+    struct array known;        // struct extent: memory of an import's named resources. A node with
+                               // the bytes from 0 to 0 may touch any
     struct array traps;        // struct graph_trap, by node
     struct array unchecked;    // uint32_t: arguments, as in arg_sizes, that the program says to be
                                // no pointers, or to be ordered by nothing

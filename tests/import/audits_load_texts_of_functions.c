@@ -94,6 +94,20 @@ static void texts_that_may_be_loaded_are_seen_into(void **state)
     assert_int_equal(findings.num_outside, 0);
 }
 
+// A kernel that leaves the buffer that it has an address of is what an import cannot see.
+static void a_write_beyond_the_buffer_is_told(void **state)
+{
+    (void)state;
+    CUmodule module;
+    const CUdeviceptr apart = high() - low();
+    const struct findings findings =
+        audit(&module, &(braid_import_options){ RELOADED }, (uint32_t)(apart / 4));
+    assert_true(apart / 4 < UINT32_MAX);
+    assert_int_equal(findings.num_unseen, 0);
+    assert_int_equal(findings.num_outside, 2);
+    assert_non_null(strstr(findings.outside, "writes"));
+}
+
 // The driver does not tell the attributes of functions, so a text cannot get them.
 static void a_text_that_cannot_replace_the_function_is_not_played(void **state)
 {
@@ -112,6 +126,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(texts_that_are_only_read_are_not_seen_into, open_captures,
                                         close_captures),
         cmocka_unit_test_setup_teardown(texts_that_may_be_loaded_are_seen_into, open_captures,
+                                        close_captures),
+        cmocka_unit_test_setup_teardown(a_write_beyond_the_buffer_is_told, open_captures,
                                         close_captures),
         cmocka_unit_test_setup_teardown(a_text_that_cannot_replace_the_function_is_not_played,
                                         open_captures, close_captures),
