@@ -129,7 +129,8 @@ def choose_cache(test, build):
 
 def run_test(test, build, wrapper, multiplier):
     outcome = Outcome(full_name(test))
-    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", BRAID_CACHE=choose_cache(test, build), BRAID_NVJITLINK="off", **test["env"])
+    ours = {"CMOCKA_MESSAGE_OUTPUT": "TAP", "BRAID_CACHE": choose_cache(test, build), "BRAID_NVJITLINK": "off"}
+    environment = {**os.environ, **ours, **test["env"]}
     limit = test["timeout"] * multiplier if test["timeout"] > 0 else None
     start = time.monotonic()
     try:
