@@ -64,9 +64,10 @@ class Optimized(Planned):
         self._play.wait()
 
     @property
-    def imported(self) -> Imported:
+    def imported(self) -> Imported:  # type: ignore[override]
         """The import. Where calls play PyTorch's own graph by its orders, there is none: `found` has its numbers."""
-        return self._planned().imported
+        imported: Imported = self._planned().imported
+        return imported
 
     @property
     def graph(self) -> Graph:
@@ -79,11 +80,13 @@ class Optimized(Planned):
 
     @property
     def exec(self) -> Optional[Exec]:
-        return self._play.exec
+        made: Optional[Exec] = self._play.exec
+        return made
 
     @property
     def info(self) -> RunnerInfo:
-        return self._play.info
+        info: RunnerInfo = self._play.info
+        return info
 
     @property
     def report(self) -> Dict[str, Any]:
@@ -137,6 +140,7 @@ def optimize(function: Callable[..., Any], *inputs: Any, keep_memory: bool = Tru
         found = Found(imported.info, imported.report, imported.text)
         kept, may_draw = (lease, function, inputs, recorder.outside), bool(may_draw or recorder.random)
         play: Any
+        own: Any
         if _may_gain(found.info):
             imported._owner.kept = (captured, kept, box[0])  # execs of the graph outlive what is returned
             draws, own = None, plain
